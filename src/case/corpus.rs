@@ -1,0 +1,7 @@
+//! The corpus.
+/// Corpus.
+#[derive(Debug)]
+pub struct Corpus;
+/// Corpus error.
+#[derive(Debug)]
+pub struct CorpusError;

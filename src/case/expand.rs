@@ -1,0 +1,6 @@
+//! Expansion.
+/// Variant.
+#[derive(Debug)]
+pub struct Variant;
+/// Expand.
+pub fn expand() {}

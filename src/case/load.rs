@@ -1,0 +1,3 @@
+//! Loading.
+/// Load.
+pub fn load() {}

@@ -1,0 +1,19 @@
+//! Cases: what people author, and how it is read.
+//!
+//! A case is one situation: an attack, its honest twin, or a robustness probe.
+//! The judge's predicates speak of what crossed the wire and of the servers'
+//! state, never of the gate.
+
+mod corpus;
+mod expand;
+mod load;
+mod model;
+mod predicate;
+mod script;
+
+pub use corpus::{Corpus, CorpusError};
+pub use expand::{Variant, expand};
+pub use load::load;
+pub use model::{Case, CaseFile, CaseId, Expect, Kind, Level, Overlay, Refusal, ServerUse, Stage};
+pub use predicate::{Predicate, ReplyWants, Seen, StateIs, StepRef};
+pub use script::{Call, Emit, Fault, Host, List, Mutation, Notify, Obey, On, Open, Raw, Request, Step, Until};

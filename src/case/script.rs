@@ -1,0 +1,254 @@
+//! The steps of a case: what client, host and servers do.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::model::Overlay;
+use crate::protocol::ServerName;
+
+/// The host's side of a session.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Host {
+    /// The user at the keyboard, by the name of a principal in the servers'
+    /// fixtures. The host holds this user's delegated token for each server
+    /// whose fixture has one, unless `delegations` says otherwise.
+    pub user: Option<String>,
+    /// Servers for which the host holds a delegated token; all unless given.
+    pub delegations: Option<Vec<ServerName>>,
+    /// Headers that the client sends to the gate (HTTP only).
+    pub headers: BTreeMap<String, String>,
+}
+
+/// One thing that happens. Each step ends before the next begins.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Step {
+    /// The client connects and opens the session as the revision has it.
+    Open(Open),
+    /// The client lists, page after page: `tools`, `resources`, `templates` or `prompts`.
+    List(List),
+    /// The client calls a tool.
+    Call(Call),
+    /// The client sends a request with a typed method.
+    Request(Request),
+    /// The client sends a notification.
+    Notify(Notify),
+    /// The client sends raw text.
+    Send(Raw),
+    /// The gullible host: makes this call if the text reached the client.
+    Obey(Obey),
+    /// The host approves what the server lists now (and re-approves after a change).
+    Approve(On),
+    /// The server changes.
+    Mutate(Mutation),
+    /// The server sends a notification or a request of its own.
+    Emit(Emit),
+    /// The client closes and connects anew; `open` again afterwards.
+    Reconnect(On),
+    /// Sends these at once and then waits for all.
+    Together(Vec<Step>),
+}
+
+/// A server by name; the case's first one unless given.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct On {
+    /// Which server.
+    pub server: Option<ServerName>,
+}
+
+/// Opens a session.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Open {
+    /// Which server.
+    pub server: Option<ServerName>,
+    /// What to call this step; `open-<n>` unless given.
+    #[serde(rename = "as")]
+    pub label: Option<String>,
+    /// Another version than the trial's revision, as the client asks for it.
+    pub version: Option<String>,
+    /// Client capabilities, as JSON text; `{}` unless given.
+    pub capabilities: Option<String>,
+}
+
+/// Lists something.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct List {
+    /// Which server.
+    pub server: Option<ServerName>,
+    /// What to call this step; `list-<n>` unless given.
+    #[serde(rename = "as")]
+    pub label: Option<String>,
+    /// `tools` unless given.
+    pub what: Option<String>,
+}
+
+/// Calls a tool.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Call {
+    /// Which server.
+    #[serde(default)]
+    pub server: Option<ServerName>,
+    /// What to call this step; `call-<n>` unless given.
+    #[serde(default, rename = "as")]
+    pub label: Option<String>,
+    /// The tool's name.
+    pub tool: String,
+    /// The arguments as raw JSON text, put on the wire as it stands; absent: no `arguments` member.
+    #[serde(default)]
+    pub arguments: Option<String>,
+    /// The `_meta` of the request, as raw JSON text.
+    #[serde(default)]
+    pub meta: Option<String>,
+    /// How long to wait.
+    #[serde(default)]
+    pub until: Until,
+}
+
+/// A request with any method.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Request {
+    /// Which server.
+    #[serde(default)]
+    pub server: Option<ServerName>,
+    /// What to call this step; `request-<n>` unless given.
+    #[serde(default, rename = "as")]
+    pub label: Option<String>,
+    /// The method.
+    pub method: String,
+    /// The params as raw JSON text; absent: no `params` member.
+    #[serde(default)]
+    pub params: Option<String>,
+    /// How long to wait.
+    #[serde(default)]
+    pub until: Until,
+}
+
+/// A notification from the client.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Notify {
+    /// Which server.
+    #[serde(default)]
+    pub server: Option<ServerName>,
+    /// What to call this step; `notify-<n>` unless given.
+    #[serde(default, rename = "as")]
+    pub label: Option<String>,
+    /// The method.
+    pub method: String,
+    /// The params as raw JSON text.
+    #[serde(default)]
+    pub params: Option<String>,
+}
+
+/// Raw text from the client.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Raw {
+    /// Which server.
+    pub server: Option<ServerName>,
+    /// What to call this step; `send-<n>` unless given.
+    #[serde(rename = "as")]
+    pub label: Option<String>,
+    /// The text; `{{id}}` stands for a fresh request id.
+    pub text: Option<String>,
+    /// Bytes that are not UTF-8, in base64, instead of `text`.
+    pub base64: Option<String>,
+    /// How long to wait.
+    pub until: Until,
+}
+
+/// A call made only by a host that believes what it reads.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Obey {
+    /// The text that must have reached the client.
+    pub seen: String,
+    /// What it then calls.
+    pub call: Call,
+}
+
+/// What ends the waiting of a step. Whatever it waits for, the connection's end
+/// and the trial's deadline end it too.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Until {
+    /// A reply with the request's own id (on HTTP also a response without one).
+    #[default]
+    Reply,
+    /// Any message from the server: for replies that come under a wrong id.
+    Any,
+    /// Nothing: the step only sends.
+    Sent,
+}
+
+/// A change of a server in the middle of a session.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Mutation {
+    /// Which server.
+    #[serde(default)]
+    pub server: Option<ServerName>,
+    /// The change, as in an overlay.
+    pub overlay: Overlay,
+    /// Takes effect only after this many further requests; at once unless given.
+    #[serde(default)]
+    pub after_requests: Option<u32>,
+    /// Whether the server announces it with a `list_changed` notification.
+    #[serde(default)]
+    pub announce: bool,
+}
+
+/// A message that the server sends unasked.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Emit {
+    /// Which server.
+    #[serde(default)]
+    pub server: Option<ServerName>,
+    /// The message, as raw JSON text.
+    pub text: String,
+}
+
+/// Misbehaviour of a server, triggered by the nth request for a method.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Fault {
+    /// The method whose request triggers it.
+    pub method: String,
+    /// Which request for the method, from 1; every one unless given.
+    #[serde(default)]
+    pub nth: Option<u32>,
+    /// Raw text sent instead of the reply. `{{id}}` stands for the request's id,
+    /// `{{result}}` for the honest result, `{{reply}}` for the whole honest reply.
+    #[serde(default)]
+    pub reply: Option<String>,
+    /// Raw text sent after the reply, with the same placeholders.
+    #[serde(default)]
+    pub then: Option<String>,
+    /// No reply at all.
+    #[serde(default)]
+    pub silent: bool,
+    /// The connection ends instead of a reply.
+    #[serde(default)]
+    pub close: bool,
+    /// The first text block of the result is padded to at least this many bytes.
+    #[serde(default)]
+    pub pad_to: Option<usize>,
+    /// HTTP: this status code.
+    #[serde(default)]
+    pub status: Option<u16>,
+    /// HTTP: this media type. `text/event-stream` makes the reply an event stream.
+    #[serde(default)]
+    pub content_type: Option<String>,
+    /// HTTP: a redirect (307 unless `status` says otherwise) to this server.
+    #[serde(default)]
+    pub redirect: Option<ServerName>,
+}

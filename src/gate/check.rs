@@ -1,0 +1,98 @@
+//! What a check is.
+
+use super::{
+    Delegations, Event, Facts, InFlight, Listing, Passing, Proposals, Rules, SchemaCache, ServerFacts, ServerPolicy,
+    checks::CheckId,
+};
+use crate::protocol::{Direction, Message, Shape};
+
+/// A check's documentation: what `explain`, the reports and the docs show.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Docs {
+    /// Its permanent id.
+    pub id: CheckId,
+    /// What it stops, in one line.
+    pub summary: &'static str,
+    /// Which messages it looks at: `requestward`, `replyward`, `discovery`, `launch`.
+    pub leg: &'static str,
+    /// What it does.
+    pub what: &'static str,
+    /// Why that matters.
+    pub why: &'static str,
+    /// What it misses.
+    pub misses: &'static str,
+    /// An example of what it stops.
+    pub example: &'static str,
+    /// Where the rule comes from.
+    pub source: &'static str,
+    /// Its rules: id and one line each.
+    pub rules: &'static [(&'static str, &'static str)],
+}
+
+/// One check. It sees each event as it came, proposes, and keeps no state: what
+/// it must remember are facts of the session.
+pub trait Check: Sync + std::fmt::Debug {
+    /// Its documentation.
+    fn docs(&self) -> &'static Docs;
+
+    /// Looks at an event and proposes what to do.
+    fn inspect(&self, context: &Context<'_>, event: &Event<'_>, proposals: &mut Proposals);
+}
+
+/// What a check may know.
+#[derive(Clone, Copy, Debug)]
+pub struct Context<'a> {
+    /// The policy, compiled.
+    pub rules: &'a Rules,
+    /// What happened so far in the session, this event included.
+    pub facts: &'a Facts,
+    /// What the host handed the gate.
+    pub delegations: &'a Delegations,
+    /// The request that a reply answers, for a replyward response.
+    pub answered: Option<&'a InFlight>,
+    /// The definitions in it, for the reply to a listing.
+    pub listing: Option<&'a Listing>,
+}
+
+impl<'a> Context<'a> {
+    /// The policy for the event's server.
+    pub fn policy(&self, event: &Event<'_>) -> &'a ServerPolicy {
+        self.rules.policy().server(event.server())
+    }
+
+    /// What is known of the event's server.
+    pub fn server(&self, event: &Event<'_>) -> &'a ServerFacts {
+        self.facts.server(event.server())
+    }
+
+    /// Compiled schemas, shared by every session.
+    pub fn schemas(&self) -> &'a SchemaCache {
+        self.rules.schemas()
+    }
+}
+
+/// A `tools/call` on its way to the server, as `(message, tool name)`.
+///
+/// The name is `None` where it is no string.
+pub(super) fn call<'a>(event: &Event<'a>) -> Option<(&'a Message, Option<&'a str>)> {
+    match event {
+        Event::Passing(Passing { direction: Direction::Requestward, message, .. })
+            if message.method() == Some("tools/call") =>
+        {
+            Some((message, message.called_tool()))
+        }
+        _ => None,
+    }
+}
+
+/// A response on its way to the client.
+pub(super) fn response<'a>(event: &Event<'a>) -> Option<&'a Message> {
+    match event {
+        Event::Passing(Passing { direction: Direction::Replyward, message, .. })
+            if message.shape() == Shape::Response =>
+        {
+            Some(message)
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,74 @@
+//! The checks: one file each, and the one slice that lists them.
+//!
+//! `list`, `explain`, the ablation arms, the reports' glossary and the docs
+//! come from [`ALL`]. To add a check, write its file and add it here.
+
+use std::fmt;
+
+use super::Check;
+
+mod tool_allowlist;
+
+/// Every check, in the order in which findings are reported.
+pub const ALL: &[&dyn Check] = &[&tool_allowlist::ToolAllowlist];
+
+/// A check's permanent id.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct CheckId(&'static str);
+
+impl CheckId {
+    /// An id for a check's `Docs`.
+    pub(super) const fn new(id: &'static str) -> Self {
+        Self(id)
+    }
+
+    /// The id of the registered check with this name.
+    pub fn parse(name: &str) -> Option<Self> {
+        ALL.iter().map(|check| check.docs().id).find(|id| id.0 == name)
+    }
+
+    /// The text.
+    pub fn as_str(self) -> &'static str {
+        self.0
+    }
+}
+
+impl fmt::Display for CheckId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0)
+    }
+}
+
+/// The check with this id.
+pub fn find(id: CheckId) -> Option<&'static dyn Check> {
+    ALL.iter().copied().find(|check| check.docs().id == id)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn every_check_is_documented_and_ids_are_unique() {
+        let mut seen = BTreeSet::new();
+        for check in ALL {
+            let docs = check.docs();
+            assert!(seen.insert(docs.id), "{} stands twice", docs.id);
+            assert!(docs.id.as_str().chars().all(|c| c.is_ascii_lowercase() || c == '-'), "{}", docs.id);
+            for (heading, text) in [
+                ("summary", docs.summary),
+                ("leg", docs.leg),
+                ("what", docs.what),
+                ("why", docs.why),
+                ("misses", docs.misses),
+                ("example", docs.example),
+                ("source", docs.source),
+            ] {
+                assert!(text.len() > 3, "{}: {heading} is empty", docs.id);
+            }
+            assert!(!docs.rules.is_empty(), "{} has no rules", docs.id);
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! What a gate is shown.
+
+use std::collections::BTreeMap;
+
+use crate::protocol::{Direction, Message, ServerName};
+
+/// How a server is reached; this is its identity.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reach {
+    /// A command, argument by argument.
+    Argv(Vec<String>),
+    /// An HTTP endpoint.
+    Url(String),
+    /// An endpoint in the same process.
+    Memory,
+}
+
+/// A server is about to be started or reached.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Opening {
+    /// Which server.
+    pub server: ServerName,
+    /// How.
+    pub reach: Reach,
+    /// The environment that it will get.
+    pub env: BTreeMap<String, String>,
+}
+
+/// The head of an HTTP response has come; its body has not been read.
+#[derive(Clone, Copy, Debug)]
+pub struct Head<'a> {
+    /// Which server.
+    pub server: &'a ServerName,
+    /// The status code.
+    pub status: u16,
+    /// Its headers, names in lower case.
+    pub headers: &'a [(String, String)],
+}
+
+/// A server asks to be asked elsewhere.
+#[derive(Clone, Copy, Debug)]
+pub struct Hop<'a> {
+    /// Which server.
+    pub server: &'a ServerName,
+    /// The URL that was asked.
+    pub from: &'a str,
+    /// The absolute URL that it points to.
+    pub to: &'a str,
+    /// The status code.
+    pub status: u16,
+}
+
+/// A message is about to pass.
+#[derive(Clone, Copy, Debug)]
+pub struct Passing<'a> {
+    /// Whose session.
+    pub server: &'a ServerName,
+    /// Which way.
+    pub direction: Direction,
+    /// The message.
+    pub message: &'a Message,
+    /// Its HTTP headers, names in lower case; `None` where there is no HTTP.
+    pub headers: Option<&'a [(String, String)]>,
+}
+
+/// The host approves what a server listed last.
+#[derive(Clone, Copy, Debug)]
+pub struct Approval<'a> {
+    /// Which server.
+    pub server: &'a ServerName,
+}
+
+/// Something that a gate decides over.
+#[derive(Clone, Copy, Debug)]
+pub enum Event<'a> {
+    /// Before a server is started or reached.
+    Opening(&'a Opening),
+    /// Before the body of an HTTP response is read.
+    Head(Head<'a>),
+    /// Before a redirect is followed.
+    Hop(Hop<'a>),
+    /// Before a message is forwarded.
+    Passing(Passing<'a>),
+    /// The host approves.
+    Approval(Approval<'a>),
+}
+
+impl Event<'_> {
+    /// Whose session it belongs to.
+    pub fn server(&self) -> &ServerName {
+        match self {
+            Self::Opening(opening) => &opening.server,
+            Self::Head(head) => head.server,
+            Self::Hop(hop) => hop.server,
+            Self::Passing(passing) => passing.server,
+            Self::Approval(approval) => approval.server,
+        }
+    }
+
+    /// Which way it goes, where it is a message; replyward for heads and hops.
+    pub fn direction(&self) -> Direction {
+        match self {
+            Self::Opening(_) | Self::Approval(_) => Direction::Requestward,
+            Self::Head(_) | Self::Hop(_) => Direction::Replyward,
+            Self::Passing(passing) => passing.direction,
+        }
+    }
+}

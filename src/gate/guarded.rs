@@ -1,0 +1,133 @@
+//! The reference gate: runs the checks that are on and composes what they propose.
+
+use bytes::Bytes;
+
+use super::{
+    Act, Context, Decision, Delegations, Event, Facts, Gate, InFlight, Listing, Passing, Rewrite, Rules, Ruling,
+    checks,
+    proposals::{Answers, Proposals, Refusing},
+};
+use crate::protocol::{Direction, Id, Message, Shape, Splice, apply_splices, error_reply};
+
+/// The reference gate for one session with all its servers.
+#[derive(Debug)]
+pub struct Guarded {
+    rules: Rules,
+    delegations: Delegations,
+    facts: Facts,
+}
+
+impl Guarded {
+    /// A gate at the start of a session.
+    pub fn new(rules: Rules, delegations: Delegations) -> Self {
+        Self { rules, delegations, facts: Facts::default() }
+    }
+}
+
+impl Gate for Guarded {
+    fn decide(&mut self, event: &Event<'_>) -> Ruling {
+        let (answered, listing) = self.facts.absorb(&self.rules, event);
+        let mut proposals = Proposals::default();
+        let context = Context {
+            rules: &self.rules,
+            facts: &self.facts,
+            delegations: &self.delegations,
+            answered: answered.as_ref(),
+            listing: listing.as_ref(),
+        };
+        for (index, check) in checks::ALL.iter().enumerate() {
+            if self.rules.checks().has(index) {
+                proposals.begin(check.docs().id);
+                check.inspect(&context, event, &mut proposals);
+            }
+        }
+        let decision = self.compose(event, answered.as_ref(), listing.as_ref(), &proposals);
+        Ruling { decision, findings: proposals.findings }
+    }
+}
+
+impl Guarded {
+    fn compose(
+        &mut self,
+        event: &Event<'_>,
+        answered: Option<&InFlight>,
+        listing: Option<&Listing>,
+        proposals: &Proposals,
+    ) -> Decision {
+        if let Some(refusal) = proposals.refusals.first() {
+            return Decision::Refuse { reply: self.refuse(event, answered, refusal) };
+        }
+        let mut rewrite = Rewrite { body: None, headers: proposals.headers.clone(), env: proposals.env.clone() };
+        if let Event::Passing(passing) = event {
+            let mut splices = proposals.splices.clone();
+            if let Some(listing) = listing {
+                splices.extend(shown(passing.message, listing, proposals));
+            }
+            if !splices.is_empty() {
+                rewrite.body = Some(apply_splices(passing.message.raw(), &splices));
+            }
+        }
+        if rewrite == Rewrite::default() { Decision::Forward } else { Decision::Rewrite(rewrite) }
+    }
+
+    /// The error that the client gets in the place of what was refused.
+    fn refuse(&mut self, event: &Event<'_>, answered: Option<&InFlight>, refusal: &Refusing) -> Option<Bytes> {
+        let Event::Passing(Passing { server, direction, message, .. }) = event else {
+            // A relay that stops at a head or a hop answers the exchange's own request.
+            return Some(reply(None, refusal));
+        };
+        match (&refusal.answers, direction) {
+            (Answers::Nobody, _) => None,
+            (Answers::Other(id), _) => {
+                self.facts.settle(server, id);
+                Some(reply(Some(id), refusal))
+            }
+            (Answers::Own, Direction::Requestward) => {
+                if message.shape() == Shape::Notification {
+                    return None;
+                }
+                if let Some(id) = message.id() {
+                    // A second request under an id that is in flight must not
+                    // take the first one's place.
+                    let own = self.facts.server(server).in_flight.get(id);
+                    if own.is_some_and(|first| first.request.raw() == message.raw()) {
+                        self.facts.refused(server, id);
+                    }
+                }
+                Some(reply(message.id(), refusal))
+            }
+            (Answers::Own, Direction::Replyward) => {
+                let id = answered.and_then(|request| request.request.id()).or(message.id());
+                (message.shape() == Shape::Response).then(|| reply(id, refusal))
+            }
+        }
+    }
+}
+
+fn reply(id: Option<&Id>, refusal: &Refusing) -> Bytes {
+    let data = serde_json::json!({ "gate": "gateproof", "check": refusal.check.as_str(), "rule": refusal.rule });
+    error_reply(id, refusal.code, &format!("refused by {}: {}", refusal.check.as_str(), refusal.why), Some(&data))
+}
+
+/// The listing with what is withheld left out and what is replaced put in.
+fn shown(message: &Message, listing: &Listing, proposals: &Proposals) -> Option<Splice> {
+    if proposals.withheld.is_empty() && proposals.replaced.is_empty() {
+        return None;
+    }
+    let raw = message.raw();
+    let kept = listing.items.iter().enumerate().filter(|(index, _)| !proposals.withheld.contains(index));
+    let texts: Vec<_> = kept
+        .map(|(index, item)| {
+            let replaced = proposals.replaced.iter().find(|(at, _)| *at == index).map(|(_, text)| text.clone());
+            replaced.unwrap_or_else(|| String::from_utf8_lossy(&raw[item.node.span.clone()]).into_owned())
+        })
+        .collect();
+    Some(Splice { span: listing.span.clone(), with: format!("[{}]", texts.join(",")) })
+}
+
+impl Ruling {
+    /// Whether a check stopped or changed something.
+    pub fn acted(&self) -> bool {
+        self.findings.iter().any(|finding| finding.act != Act::Noted)
+    }
+}

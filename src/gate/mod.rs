@@ -1,0 +1,44 @@
+//! The gate as values: events in, rulings out.
+//!
+//! A gate is pure. It opens no socket, reads no clock that it was not given and
+//! knows no transport; a relay shows it each event and carries out its ruling.
+//! It imports `protocol` and `digest` alone.
+//!
+//! * [`Naive`] forwards everything byte for byte.
+//! * [`Guarded`] runs the [`checks`] that are on. Each check looks at the event
+//!   as it came and proposes; what the gate does is composed from all proposals,
+//!   so the order of the checks can't change a verdict.
+
+mod check;
+pub mod checks;
+mod event;
+mod facts;
+mod guarded;
+mod naive;
+mod policy;
+mod proposals;
+mod rules;
+mod ruling;
+mod schema;
+pub mod text;
+
+pub use check::{Check, Context, Docs};
+pub use checks::CheckId;
+pub use event::{Approval, Event, Head, Hop, Opening, Passing, Reach};
+pub use facts::{Facts, InFlight, Listed, Listing, ListingKind, ServerFacts};
+pub use guarded::Guarded;
+pub use naive::Naive;
+pub use policy::{
+    HostDefinition, IdentityMode, IdentityPolicy, PinMode, Policy, ResultScope, ResultShape, ScanPolicy, ServerPolicy,
+    TextForm, ToolPolicy,
+};
+pub use proposals::Proposals;
+pub use rules::{CheckSet, Delegation, Delegations, PolicyError, Rules};
+pub use ruling::{Act, Decision, Finding, Rewrite, Ruling};
+pub use schema::{SchemaCache, SchemaProblem};
+
+/// Whatever stands between a client and its servers.
+pub trait Gate: Send + std::fmt::Debug {
+    /// Decides over one event.
+    fn decide(&mut self, event: &Event<'_>) -> Ruling;
+}

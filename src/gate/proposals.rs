@@ -1,0 +1,124 @@
+//! What checks propose, before the gate composes it.
+
+use std::ops::Range;
+
+use super::{Act, CheckId, Finding};
+use crate::protocol::{Id, Splice};
+
+/// Collects what the checks propose about one event.
+#[derive(Debug, Default)]
+pub struct Proposals {
+    check: Option<CheckId>,
+    /// What each check said, in order.
+    pub(super) findings: Vec<Finding>,
+    /// The error code and the words of the first refusal of each check.
+    pub(super) refusals: Vec<Refusing>,
+    /// Items of the listing to leave out, by index.
+    pub(super) withheld: Vec<usize>,
+    /// Items of the listing to show otherwise, by index.
+    pub(super) replaced: Vec<(usize, String)>,
+    /// Replacements elsewhere in the message.
+    pub(super) splices: Vec<Splice>,
+    /// Headers to set or to take away.
+    pub(super) headers: Vec<(String, Option<String>)>,
+    /// Environment variables to set or to take away.
+    pub(super) env: Vec<(String, Option<String>)>,
+}
+
+/// One check's refusal.
+#[derive(Clone, Debug)]
+pub(super) struct Refusing {
+    pub(super) check: CheckId,
+    pub(super) rule: &'static str,
+    pub(super) why: String,
+    pub(super) code: i64,
+    pub(super) answers: Answers,
+}
+
+/// Which request a refusal answers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Answers {
+    /// The one that the message belongs to.
+    Own,
+    /// Another one: the message came under a wrong id.
+    Other(Id),
+    /// None: nobody waits for it, or the one who waits will get the right one.
+    Nobody,
+}
+
+impl Proposals {
+    /// Whose proposals come next.
+    pub(super) fn begin(&mut self, check: CheckId) {
+        self.check = Some(check);
+    }
+
+    fn finding(&mut self, rule: &'static str, why: impl Into<String>, act: Act) {
+        if let Some(check) = self.check {
+            self.findings.push(Finding { check, rule, why: why.into(), act });
+        }
+    }
+
+    fn refusing(&mut self, rule: &'static str, why: String, code: i64, answers: Answers) {
+        let Some(check) = self.check else { return };
+        self.finding(rule, why.clone(), Act::Refused);
+        if !self.refusals.iter().any(|refusal| refusal.check == check) {
+            self.refusals.push(Refusing { check, rule, why, code, answers });
+        }
+    }
+
+    /// The message must not pass. `why` is sent to the client: plain words,
+    /// never the payload.
+    pub fn refuse(&mut self, rule: &'static str, why: impl Into<String>) {
+        self.refusing(rule, why.into(), crate::protocol::REFUSED, Answers::Own);
+    }
+
+    /// The message must not pass, with a JSON-RPC code that the specification names.
+    pub fn refuse_as(&mut self, code: i64, rule: &'static str, why: impl Into<String>) {
+        self.refusing(rule, why.into(), code, Answers::Own);
+    }
+
+    /// A reply must not pass, and the request that it should have answered is `id`.
+    pub fn refuse_instead_of(&mut self, id: Id, rule: &'static str, why: impl Into<String>) {
+        self.refusing(rule, why.into(), crate::protocol::REFUSED, Answers::Other(id));
+    }
+
+    /// The message must not pass, and nobody waits for it.
+    pub fn discard(&mut self, rule: &'static str, why: impl Into<String>) {
+        self.refusing(rule, why.into(), crate::protocol::REFUSED, Answers::Nobody);
+    }
+
+    /// The listing's item at `index` must not be shown.
+    pub fn withhold(&mut self, index: usize, rule: &'static str, why: impl Into<String>) {
+        self.finding(rule, why, Act::Withheld);
+        self.withheld.push(index);
+    }
+
+    /// The listing's item at `index` is shown as `text`.
+    pub fn show(&mut self, index: usize, text: String, rule: &'static str, why: impl Into<String>) {
+        self.finding(rule, why, Act::Rewrote);
+        self.replaced.push((index, text));
+    }
+
+    /// The bytes of the message at `span` become `with`.
+    pub fn splice(&mut self, span: Range<usize>, with: String, rule: &'static str, why: impl Into<String>) {
+        self.finding(rule, why, Act::Rewrote);
+        self.splices.push(Splice { span, with });
+    }
+
+    /// Sets an HTTP header, or takes it away.
+    pub fn header(&mut self, name: &str, value: Option<String>, rule: &'static str, why: impl Into<String>) {
+        self.finding(rule, why, Act::Rewrote);
+        self.headers.push((name.to_owned(), value));
+    }
+
+    /// Sets an environment variable of the launch, or takes it away.
+    pub fn env(&mut self, name: &str, value: Option<String>, rule: &'static str, why: impl Into<String>) {
+        self.finding(rule, why, Act::Rewrote);
+        self.env.push((name.to_owned(), value));
+    }
+
+    /// Says something in the trail and changes nothing.
+    pub fn note(&mut self, rule: &'static str, why: impl Into<String>) {
+        self.finding(rule, why, Act::Noted);
+    }
+}

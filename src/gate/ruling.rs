@@ -1,0 +1,73 @@
+//! What a gate answers.
+
+use bytes::Bytes;
+
+use super::CheckId;
+
+/// What a check did to an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Act {
+    /// The whole message was refused.
+    Refused,
+    /// An item was taken out of a listing.
+    Withheld,
+    /// Something in it was replaced.
+    Rewrote,
+    /// Noted only.
+    Noted,
+}
+
+/// One check's word on one event.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// Which check.
+    pub check: CheckId,
+    /// Which of its rules.
+    pub rule: &'static str,
+    /// Plain words that never echo a payload or a secret.
+    pub why: String,
+    /// What came of it.
+    pub act: Act,
+}
+
+/// Changes to an event that passes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Rewrite {
+    /// The message's new bytes.
+    pub body: Option<Bytes>,
+    /// HTTP headers to set, or to take away.
+    pub headers: Vec<(String, Option<String>)>,
+    /// Environment variables to set, or to take away, before a launch.
+    pub env: Vec<(String, Option<String>)>,
+}
+
+/// What is done with an event.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Decision {
+    /// It passes as it is.
+    Forward,
+    /// It passes with changes.
+    Rewrite(Rewrite),
+    /// It doesn't pass. `reply` goes to the client in its place: the answer to
+    /// the request that asked for it. Without one, nobody is waiting.
+    Refuse {
+        /// A whole JSON-RPC error, ready to send downstream.
+        reply: Option<Bytes>,
+    },
+}
+
+/// A decision and how it came about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ruling {
+    /// What is done.
+    pub decision: Decision,
+    /// What each check said.
+    pub findings: Vec<Finding>,
+}
+
+impl Ruling {
+    /// Passes as it is.
+    pub fn forward() -> Self {
+        Self { decision: Decision::Forward, findings: Vec::new() }
+    }
+}

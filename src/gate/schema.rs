@@ -1,0 +1,107 @@
+//! Compiled JSON Schemas, shared and bounded.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, PoisonError, RwLock},
+};
+
+use jsonschema::{Draft, Retrieve, Uri, Validator};
+
+use crate::protocol::strict;
+
+/// Why a schema can't be enforced.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SchemaProblem {
+    /// The text is not JSON, or its JSON is ambiguous.
+    #[error("the schema is not plain JSON: {0}")]
+    NotJson(String),
+    /// It is JSON, but no schema that can be compiled (remote references included).
+    #[error("the schema can't be compiled: {0}")]
+    NotASchema(String),
+    /// It is larger than any schema should be.
+    #[error("the schema is larger than {MAX_BYTES} bytes")]
+    TooLarge,
+}
+
+/// The largest schema that is compiled, in bytes.
+const MAX_BYTES: usize = 256 * 1024;
+/// How many compiled schemas are kept; past that the cache starts anew.
+const MAX_ENTRIES: usize = 4096;
+
+type Compiled = Result<Arc<Validator>, SchemaProblem>;
+
+/// Compiles a schema once, however often it is met.
+#[derive(Debug, Default)]
+pub struct SchemaCache(RwLock<HashMap<Box<str>, Compiled>>);
+
+/// Refuses every reference that would leave the document.
+#[derive(Debug)]
+struct NoRemote;
+
+impl Retrieve for NoRemote {
+    fn retrieve(&self, _: &Uri<String>) -> Result<serde_json::Value, Box<dyn std::error::Error + Send + Sync>> {
+        Err("a reference leaves the document; nothing is fetched".into())
+    }
+}
+
+impl SchemaCache {
+    /// The validator for a schema's raw text. Without `$schema` it is read as
+    /// 2020-12, MCP's default since 2025-11-25.
+    ///
+    /// # Errors
+    /// Where the text is no schema that can be enforced.
+    pub fn get(&self, schema: &str) -> Compiled {
+        if let Some(found) = self.0.read().unwrap_or_else(PoisonError::into_inner).get(schema) {
+            return found.clone();
+        }
+        let compiled = compile(schema);
+        let mut cache = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        if cache.len() >= MAX_ENTRIES {
+            cache.clear();
+        }
+        cache.insert(schema.into(), compiled.clone());
+        compiled
+    }
+}
+
+fn compile(schema: &str) -> Compiled {
+    if schema.len() > MAX_BYTES {
+        return Err(SchemaProblem::TooLarge);
+    }
+    let document = strict::parse(schema.as_bytes()).map_err(|error| SchemaProblem::NotJson(error.to_string()))?;
+    let value = document
+        .root
+        .to_value()
+        .ok_or_else(|| SchemaProblem::NotJson("duplicate keys, or numbers beyond a double".to_owned()))?;
+    jsonschema::options()
+        .with_draft(Draft::Draft202012)
+        .with_retriever(NoRemote)
+        .build(&value)
+        .map(Arc::new)
+        .map_err(|error| SchemaProblem::NotASchema(error.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn references_never_leave_the_document() {
+        let cache = SchemaCache::default();
+        assert!(cache.get(r##"{"$ref":"#/$defs/a","$defs":{"a":{"type":"integer"}}}"##).is_ok());
+        for remote in [r#"{"$ref":"http://127.0.0.1:9/x.json"}"#, r#"{"$ref":"file:///etc/hostname"}"#] {
+            assert!(matches!(cache.get(remote), Err(SchemaProblem::NotASchema(_))), "{remote}");
+        }
+    }
+
+    #[test]
+    fn integers_are_not_strings_booleans_or_fractions() {
+        let cache = SchemaCache::default();
+        let validator = cache.get(r#"{"type":"integer","minimum":1,"maximum":10}"#).unwrap();
+        for (text, good) in
+            [("1", true), ("5.0", true), ("1.5", false), ("true", false), ("\"3\"", false), ("11", false)]
+        {
+            assert_eq!(validator.is_valid(&serde_json::from_str(text).unwrap()), good, "{text}");
+        }
+    }
+}

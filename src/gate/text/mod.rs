@@ -1,0 +1,1 @@
+//! Text that a model would read: normalised, then scanned by rules.

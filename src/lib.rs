@@ -1,0 +1,9 @@
+//! gateproof qualifies MCP gates.
+
+pub mod case;
+pub mod digest;
+pub mod fixture;
+pub mod gate;
+pub mod protocol;
+pub mod transcript;
+pub mod transport;

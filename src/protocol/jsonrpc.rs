@@ -1,0 +1,234 @@
+//! A JSON-RPC message: the raw text, and what it says.
+
+use std::{fmt, sync::Arc};
+
+use bytes::Bytes;
+
+use super::strict::{self, Document, Kind, Node, SyntaxError};
+
+/// A request id with its type: `1` and `"1"` are different ids.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Id {
+    /// A number as spelled.
+    Number(String),
+    /// A string, unescaped.
+    String(String),
+    /// `null`: legal JSON-RPC, never a legal MCP request id.
+    Null,
+}
+
+impl Id {
+    /// The id that a JSON value spells, if it may stand as an id at all.
+    pub fn of(node: &Node) -> Option<Self> {
+        match &node.kind {
+            Kind::Number(text) => Some(Self::Number(text.clone())),
+            Kind::String(text) => Some(Self::String(text.clone())),
+            Kind::Null => Some(Self::Null),
+            _ => None,
+        }
+    }
+
+    /// The id as JSON.
+    pub fn to_json(&self) -> String {
+        match self {
+            Self::Number(text) => text.clone(),
+            Self::String(text) => serde_json::Value::from(text.as_str()).to_string(),
+            Self::Null => "null".to_owned(),
+        }
+    }
+}
+
+impl From<i64> for Id {
+    fn from(number: i64) -> Self {
+        Self::Number(number.to_string())
+    }
+}
+
+impl fmt::Display for Id {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.to_json())
+    }
+}
+
+/// What kind of message a text is, told by its members alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shape {
+    /// `method` and `id`.
+    Request,
+    /// `method` without `id`.
+    Notification,
+    /// `result` or `error`, or both, without `method`.
+    Response,
+    /// An array of messages.
+    Batch,
+    /// JSON, but none of these.
+    Other,
+    /// Not JSON.
+    Broken,
+}
+
+/// The parsed view of one message.
+#[derive(Clone, Debug)]
+pub struct Envelope {
+    /// What kind of message it is.
+    pub shape: Shape,
+    /// Its id, where it has one that may stand as an id.
+    pub id: Option<Id>,
+    /// Its method, where it has one.
+    pub method: Option<String>,
+}
+
+/// One message: raw bytes, and a view of them that is made once.
+///
+/// A message is never an error: whatever crosses a leg can be held, classified
+/// and forwarded byte for byte.
+#[derive(Clone, Debug)]
+pub struct Message {
+    raw: Bytes,
+    parsed: Result<Arc<Document>, SyntaxError>,
+    envelope: Envelope,
+}
+
+impl Message {
+    /// Reads `raw`.
+    pub fn new(raw: impl Into<Bytes>) -> Self {
+        let raw = raw.into();
+        let parsed = strict::parse(&raw).map(Arc::new);
+        let envelope = match &parsed {
+            Ok(document) => classify(&document.root),
+            Err(_) => Envelope { shape: Shape::Broken, id: None, method: None },
+        };
+        Self { raw, parsed, envelope }
+    }
+
+    /// The bytes as they crossed the wire.
+    pub fn raw(&self) -> &Bytes {
+        &self.raw
+    }
+
+    /// The bytes as text, for people.
+    pub fn text(&self) -> std::borrow::Cow<'_, str> {
+        String::from_utf8_lossy(&self.raw)
+    }
+
+    /// The document.
+    ///
+    /// # Errors
+    /// Where the bytes are not JSON.
+    pub fn document(&self) -> Result<&Document, &SyntaxError> {
+        self.parsed.as_deref()
+    }
+
+    /// The outermost value, where the bytes are JSON.
+    pub fn root(&self) -> Option<&Node> {
+        self.parsed.as_ref().ok().map(|document| &document.root)
+    }
+
+    /// What kind of message it is.
+    pub fn shape(&self) -> Shape {
+        self.envelope.shape
+    }
+
+    /// Its id, where it has one.
+    pub fn id(&self) -> Option<&Id> {
+        self.envelope.id.as_ref()
+    }
+
+    /// Its method, where it has one.
+    pub fn method(&self) -> Option<&str> {
+        self.envelope.method.as_deref()
+    }
+
+    /// The value under `params`.
+    pub fn params(&self) -> Option<&Node> {
+        self.root()?.member("params")
+    }
+
+    /// The value under `result`.
+    pub fn result(&self) -> Option<&Node> {
+        self.root()?.member("result")
+    }
+
+    /// The value under `error`.
+    pub fn error(&self) -> Option<&Node> {
+        self.root()?.member("error")
+    }
+
+    /// `params.name` of a `tools/call`, where it is a string.
+    pub fn called_tool(&self) -> Option<&str> {
+        if self.method() != Some("tools/call") {
+            return None;
+        }
+        self.params()?.member("name")?.as_str()
+    }
+
+    /// Whether this is a request or a notification.
+    pub fn is_call(&self) -> bool {
+        matches!(self.shape(), Shape::Request | Shape::Notification)
+    }
+}
+
+fn classify(root: &Node) -> Envelope {
+    if matches!(root.kind, Kind::Array(_)) {
+        return Envelope { shape: Shape::Batch, id: None, method: None };
+    }
+    let id = root.member("id");
+    let method = root.member("method").and_then(Node::as_str).map(str::to_owned);
+    let answered = root.member("result").is_some() || root.member("error").is_some();
+    let shape = match (&method, id) {
+        (Some(_), Some(_)) => Shape::Request,
+        (Some(_), None) => Shape::Notification,
+        (None, _) if answered => Shape::Response,
+        (None, _) => Shape::Other,
+    };
+    Envelope { shape, id: id.and_then(Id::of), method }
+}
+
+/// A JSON-RPC error reply, as raw text.
+pub fn error_reply(id: Option<&Id>, code: i64, message: &str, data: Option<&serde_json::Value>) -> Bytes {
+    let id = id.map_or_else(|| "null".to_owned(), Id::to_json);
+    let message = serde_json::Value::from(message);
+    let data = data.map(|data| format!(",\"data\":{data}")).unwrap_or_default();
+    format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":{code},"message":{message}{data}}}}}"#).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shape(text: &'static str) -> Shape {
+        Message::new(text).shape()
+    }
+
+    #[test]
+    fn shapes() {
+        assert_eq!(shape(r#"{"id":1,"method":"ping"}"#), Shape::Request);
+        assert_eq!(shape(r#"{"id":null,"method":"ping"}"#), Shape::Request);
+        assert_eq!(shape(r#"{"method":"x"}"#), Shape::Notification);
+        assert_eq!(shape(r#"{"id":1,"result":{}}"#), Shape::Response);
+        assert_eq!(shape(r#"{"id":1,"result":{},"error":{}}"#), Shape::Response);
+        assert_eq!(shape(r#" [ {"id":1,"method":"ping"} ]"#), Shape::Batch);
+        assert_eq!(shape("{}"), Shape::Other);
+        assert_eq!(shape("Server started"), Shape::Broken);
+    }
+
+    #[test]
+    fn ids_keep_value_and_type() {
+        let id = |text: &'static str| Message::new(text).id().cloned();
+        assert_eq!(id(r#"{"id":0,"result":{}}"#), Some(Id::Number("0".into())));
+        assert_eq!(id(r#"{"id":"0","result":{}}"#), Some(Id::String("0".into())));
+        assert_eq!(id(r#"{"id":null,"result":{}}"#), Some(Id::Null));
+        assert_eq!(id(r#"{"id":[1],"result":{}}"#), None);
+        assert_ne!(Id::from(1), Id::String("1".into()));
+    }
+
+    #[test]
+    fn error_replies_are_json() {
+        let raw = error_reply(Some(&Id::String("a\"b".into())), REFUSED, "no \"x\"", None);
+        let reply = Message::new(raw);
+        assert_eq!(reply.id(), Some(&Id::String("a\"b".into())));
+        assert_eq!(reply.error().unwrap().member("message").unwrap().as_str(), Some("no \"x\""));
+    }
+
+    use super::super::REFUSED;
+}

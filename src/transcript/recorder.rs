@@ -1,0 +1,31 @@
+//! Collects events from both ends in one order.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::{Event, Mark, Transcript};
+
+/// A handle that both ends of a trial write to.
+#[derive(Clone, Debug, Default)]
+pub struct Recorder(Arc<Mutex<Transcript>>);
+
+impl Recorder {
+    /// Adds an event.
+    pub fn event(&self, event: Event) {
+        self.with(|transcript| transcript.events.push(event));
+    }
+
+    /// Adds a step of the client.
+    pub fn mark(&self, mark: Mark) {
+        self.with(|transcript| transcript.marks.push(mark));
+    }
+
+    /// Looks at, or changes, what was recorded so far.
+    pub fn with<T>(&self, look: impl FnOnce(&mut Transcript) -> T) -> T {
+        look(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Takes everything recorded so far.
+    pub fn take(&self) -> Transcript {
+        self.with(std::mem::take)
+    }
+}

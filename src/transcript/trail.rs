@@ -1,0 +1,53 @@
+//! What the gate under test says it did: for attribution, never for judging.
+
+use serde::Serialize;
+
+use crate::protocol::{Direction, ServerName};
+
+/// What a check did to an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Act {
+    /// The whole message was refused.
+    Refused,
+    /// An item was taken out of a listing.
+    Withheld,
+    /// Something in it was replaced.
+    Rewrote,
+    /// Noted only: the rule could not be enforced, or changed nothing.
+    Noted,
+}
+
+/// One check's word on one event.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct TrailEntry {
+    /// Whose session.
+    pub server: ServerName,
+    /// Which way the message went.
+    pub direction: Direction,
+    /// The check's id.
+    pub check: String,
+    /// The rule within the check.
+    pub rule: String,
+    /// Plain words, without the payload.
+    pub why: String,
+    /// What came of it.
+    pub act: Act,
+}
+
+/// A gate's own account of a trial, in order.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Trail(pub Vec<TrailEntry>);
+
+impl Trail {
+    /// The checks that stopped something, in order, each once.
+    pub fn stoppers(&self) -> Vec<&str> {
+        let mut seen = Vec::new();
+        for entry in self.0.iter().filter(|entry| entry.act != Act::Noted) {
+            if !seen.contains(&entry.check.as_str()) {
+                seen.push(entry.check.as_str());
+            }
+        }
+        seen
+    }
+}

@@ -1,0 +1,115 @@
+//! What a transport carries: one message, and how it travelled.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+/// Ties a reply to the request that carries it.
+///
+/// The sender of a request picks the number; on HTTP it names one POST. A relay
+/// passes it on unchanged. [`Exchange::NONE`] is the stream on which a server
+/// speaks unasked (stdio and memory have no other).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Exchange(pub u64);
+
+impl Exchange {
+    /// Belongs to no request.
+    pub const NONE: Self = Self(0);
+}
+
+/// Header names in lower case with their values, in order.
+pub type Headers = Vec<(String, String)>;
+
+/// The first value of a header. `name` is lower case.
+pub fn header<'a>(headers: &'a [(String, String)], name: &str) -> Option<&'a str> {
+    headers.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
+}
+
+/// The HTTP method of a requestward frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verb {
+    /// Carries a message.
+    Post,
+    /// Opens the stream on which the server speaks unasked.
+    Get,
+    /// Ends the session.
+    Delete,
+}
+
+/// The head of an HTTP response.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReplyHead {
+    /// The status code.
+    pub status: u16,
+    /// The headers that say something about the message (lower case names);
+    /// framing headers belong to each hop and are left out.
+    pub headers: Headers,
+}
+
+/// How a frame's bytes stood in an HTTP response.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// The whole body (which may be empty).
+    Whole,
+    /// One event of an event stream.
+    Event,
+    /// No bytes: the stream ended.
+    End,
+    /// No bytes: the referee stopped the exchange.
+    Stopped,
+}
+
+/// How a frame travelled.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Carrier {
+    /// A line (stdio), or a value handed over in memory.
+    Line,
+    /// An HTTP request.
+    Request {
+        /// Its method.
+        verb: Verb,
+        /// Its headers, framing left out.
+        headers: Headers,
+    },
+    /// A part of an HTTP response.
+    Reply {
+        /// The head that it came with.
+        head: Arc<ReplyHead>,
+        /// How the bytes stood in it.
+        form: Form,
+    },
+}
+
+/// One message on its way.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Frame {
+    /// Which request it belongs to.
+    pub exchange: Exchange,
+    /// How it travelled.
+    pub carrier: Carrier,
+    /// The message, byte for byte (without the line end or the event framing).
+    pub body: Bytes,
+}
+
+impl Frame {
+    /// A frame without HTTP dress.
+    pub fn line(exchange: Exchange, body: impl Into<Bytes>) -> Self {
+        Self { exchange, carrier: Carrier::Line, body: body.into() }
+    }
+
+    /// The response head, on HTTP.
+    pub fn reply_head(&self) -> Option<&ReplyHead> {
+        match &self.carrier {
+            Carrier::Reply { head, .. } => Some(head),
+            _ => None,
+        }
+    }
+
+    /// The request headers, on HTTP.
+    pub fn request_headers(&self) -> Option<&Headers> {
+        match &self.carrier {
+            Carrier::Request { headers, .. } => Some(headers),
+            _ => None,
+        }
+    }
+}
