@@ -1,7 +1,185 @@
-//! The corpus.
-/// Corpus.
+//! A folder of cases with the server fixtures they use.
+
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use super::{Case, CaseFile, expand, load};
+use crate::{
+    digest::Fingerprint,
+    fixture::{self, ServerFixture, Source, SourceError, Step},
+};
+
+/// Everything that is wrong with a corpus; nothing is run while there is any.
+#[derive(Debug, thiserror::Error)]
+pub enum CorpusError {
+    /// A folder can't be read.
+    #[error("{path}: {error}")]
+    Folder {
+        /// Which.
+        path: String,
+        /// Why.
+        error: std::io::Error,
+    },
+    /// Files with something wrong in them.
+    #[error("{} file(s) with errors", .0.len())]
+    Files(Vec<SourceError>),
+}
+
+/// The cases of a folder, expanded, with the fixtures they use.
 #[derive(Debug)]
-pub struct Corpus;
-/// Corpus error.
-#[derive(Debug)]
-pub struct CorpusError;
+pub struct Corpus {
+    /// Every variant, by id.
+    pub cases: Vec<Arc<Case>>,
+    /// The case files as authored, with their sources.
+    pub files: Vec<(Source, CaseFile)>,
+    /// Server fixtures by name.
+    pub servers: BTreeMap<String, Arc<ServerFixture>>,
+    /// Over every file of the corpus: names and bytes.
+    pub digest: Fingerprint,
+}
+
+impl Corpus {
+    /// Loads `cases/` and `fixtures/` under `root`.
+    ///
+    /// # Errors
+    /// With every file that is wrong, each with its place.
+    pub fn load(root: &Path) -> Result<Self, CorpusError> {
+        let mut errors = Vec::new();
+        let mut hashed = Vec::new();
+        let servers = load_servers(root, &mut errors, &mut hashed)?;
+        for policy in toml_files(&root.join("fixtures/policies"))? {
+            let name = relative(root, &policy);
+            hashed.push((name.clone(), Source::read(&policy, name).map_err(|error| CorpusError::Files(vec![error]))?));
+        }
+
+        let mut files = Vec::new();
+        let mut cases: BTreeMap<String, Arc<Case>> = BTreeMap::new();
+        let folder = root.join("cases");
+        for path in toml_files(&folder)? {
+            let source = match Source::read(&path, relative(root, &path)) {
+                Ok(source) => source,
+                Err(error) => {
+                    errors.push(error);
+                    continue;
+                }
+            };
+            hashed.push((source.name().to_owned(), source.clone()));
+            let stem = relative(&folder, &path.with_extension(""));
+            match read(&source, &stem, &servers) {
+                Ok((file, variants)) => {
+                    for case in variants {
+                        cases.insert(case.id.as_str().to_owned(), Arc::new(case));
+                    }
+                    files.push((source, file));
+                }
+                Err(error) => errors.push(error),
+            }
+        }
+        check_twins(&files, &mut errors);
+        if !errors.is_empty() {
+            return Err(CorpusError::Files(errors));
+        }
+        Ok(Self { cases: cases.into_values().collect(), files, servers, digest: digest(&mut hashed) })
+    }
+}
+
+fn load_servers(
+    root: &Path,
+    errors: &mut Vec<SourceError>,
+    hashed: &mut Vec<(String, Source)>,
+) -> Result<BTreeMap<String, Arc<ServerFixture>>, CorpusError> {
+    let mut servers = BTreeMap::new();
+    for path in toml_files(&root.join("fixtures/servers"))? {
+        let loaded = Source::read(&path, relative(root, &path)).and_then(|source| {
+            let server = fixture::load_server(&source)?;
+            hashed.push((source.name().to_owned(), source));
+            Ok(server)
+        });
+        match loaded {
+            Ok(server) => {
+                let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+                servers.insert(name, Arc::new(server));
+            }
+            Err(error) => errors.push(error),
+        }
+    }
+    Ok(servers)
+}
+
+fn read(
+    source: &Source,
+    stem: &str,
+    servers: &BTreeMap<String, Arc<ServerFixture>>,
+) -> Result<(CaseFile, Vec<Case>), SourceError> {
+    let file = load(source, stem)?;
+    for (index, server) in file.servers.iter().enumerate() {
+        if !servers.contains_key(&server.fixture) {
+            let path = [Step::Key("servers"), Step::Index(index), Step::Key("fixture")];
+            let error = source.error(&path, format!("there is no fixtures/servers/{}.toml", server.fixture));
+            return Err(match fixture::suggest(&server.fixture, servers.keys().map(String::as_str)) {
+                Some(help) => error.with_help(help),
+                None => error,
+            });
+        }
+    }
+    let variants = expand(source, &file)?;
+    Ok((file, variants))
+}
+
+fn check_twins(files: &[(Source, CaseFile)], errors: &mut Vec<SourceError>) {
+    for (source, file) in files {
+        let Some(twin) = &file.twin else { continue };
+        let found = files.iter().find(|(_, other)| other.id == *twin);
+        let problem = match found {
+            None => format!("there is no case '{twin}'"),
+            Some((_, other)) if other.kind == super::Kind::Attack => {
+                format!("'{twin}' is an attack; a twin is honest")
+            }
+            Some(_) => continue,
+        };
+        let error = source.error(&[Step::Key("twin")], problem);
+        let ids = files.iter().map(|(_, other)| other.id.as_str());
+        errors.push(match fixture::suggest(twin.as_str(), ids) {
+            Some(help) if found.is_none() => error.with_help(help),
+            _ => error,
+        });
+    }
+}
+
+fn digest(hashed: &mut [(String, Source)]) -> Fingerprint {
+    use std::fmt::Write as _;
+    hashed.sort_by(|a, b| a.0.cmp(&b.0));
+    let mut text = String::new();
+    for (name, source) in hashed.iter() {
+        // One line a file, so that no name can run into another's content.
+        let _ = writeln!(text, "{} {name}", Fingerprint::of(source.text().as_bytes()));
+    }
+    Fingerprint::of(text.as_bytes())
+}
+
+/// The `.toml` files under a folder, sorted; none where there is no such folder.
+fn toml_files(folder: &Path) -> Result<Vec<PathBuf>, CorpusError> {
+    let unreadable = |error| CorpusError::Folder { path: folder.display().to_string(), error };
+    if !folder.is_dir() {
+        return Ok(Vec::new());
+    }
+    let mut out = Vec::new();
+    for entry in std::fs::read_dir(folder).map_err(unreadable)? {
+        let path = entry.map_err(unreadable)?.path();
+        if path.is_dir() {
+            out.extend(toml_files(&path)?);
+        } else if path.extension().is_some_and(|extension| extension == "toml") {
+            out.push(path);
+        }
+    }
+    out.sort();
+    Ok(out)
+}
+
+fn relative(root: &Path, path: &Path) -> String {
+    let path = path.strip_prefix(root).unwrap_or(path);
+    path.iter().map(|part| part.to_string_lossy()).collect::<Vec<_>>().join("/")
+}

@@ -1,3 +1,149 @@
-//! Loading.
-/// Load.
-pub fn load() {}
+//! Reads one case file and checks what the model alone can't.
+
+use super::{CaseFile, Kind, Predicate, Step as Act};
+use crate::fixture::{Source, SourceError, Step};
+
+/// Reads a case as authored, before its variants are made. `stem` is its path
+/// under the corpus without `.toml`, with `/` between its parts.
+///
+/// # Errors
+/// With the place, where the file doesn't fit the model or contradicts itself.
+pub fn load(source: &Source, stem: &str) -> Result<CaseFile, SourceError> {
+    let case: CaseFile = source.parse()?;
+    let at = |key| [Step::Key(key)];
+    if case.schema != 1 {
+        return Err(source.error(&at("schema"), format!("schema {} is unknown, expected 1", case.schema)));
+    }
+    let expected = stem.replace('/', ".");
+    if case.id.as_str() != expected {
+        return Err(source
+            .error(&at("id"), format!("the id of this file must be '{expected}'"))
+            .with_help("an id is the path under the corpus, with dots; ids are permanent, so move the file instead"));
+    }
+    if case.title.trim().is_empty() {
+        return Err(source.error(&at("title"), "a title says what happens, in one line"));
+    }
+    if case.servers.is_empty() {
+        return Err(source.error(&at("servers"), "a case needs at least one server"));
+    }
+    if case.transports.is_empty() || case.revisions.is_empty() {
+        let key = if case.transports.is_empty() { "transports" } else { "revisions" };
+        return Err(source.error(&at(key), "an empty list would never be played"));
+    }
+    for (index, server) in case.servers.iter().enumerate() {
+        for (nth, overlay) in server.overlay.iter().enumerate() {
+            let ways = [&overlay.merge, &overlay.patch, &overlay.replace, &overlay.append];
+            if ways.iter().filter(|way| way.is_some()).count() != 1 {
+                let path = [Step::Key("servers"), Step::Index(index), Step::Key("overlay"), Step::Index(nth)];
+                return Err(source.error(&path, "an overlay has exactly one of merge, patch, replace and append"));
+            }
+        }
+    }
+    match case.kind {
+        Kind::Attack if case.expect.harm.is_empty() => {
+            return Err(source.error(&at("expect"), "an attack needs `harm`: what it means that it succeeded"));
+        }
+        Kind::Benign | Kind::Robustness if case.expect.utility.is_empty() => {
+            return Err(source.error(&at("expect"), "this kind of case needs `utility`: what must still work"));
+        }
+        _ => {}
+    }
+    if case.kind == Kind::Attack && case.twin.is_none() {
+        return Err(source.error(&at("kind"), "an attack needs a `twin`: the honest look-alike that must pass"));
+    }
+    labels(source, &case)?;
+    Ok(case)
+}
+
+/// Every label that an expectation names must be a step's.
+fn labels(source: &Source, case: &CaseFile) -> Result<(), SourceError> {
+    let known = super::script::labels(&case.steps);
+    let check = |label: &str, path: &[Step<'_>]| {
+        if known.iter().any(|(name, _)| name == label) {
+            return Ok(());
+        }
+        let names: Vec<_> = known.iter().map(|(name, _)| name.as_str()).collect();
+        let error = source.error(path, format!("no step is called '{label}'; there are {}", names.join(", ")));
+        Err(match crate::fixture::suggest(label, names) {
+            Some(help) => error.with_help(help),
+            None => error,
+        })
+    };
+    for (list, predicates) in
+        [("control", &case.expect.control), ("harm", &case.expect.harm), ("utility", &case.expect.utility)]
+    {
+        for (index, predicate) in predicates.iter().enumerate() {
+            for label in labels_in(predicate) {
+                check(label, &[Step::Key("expect"), Step::Key(list), Step::Index(index)])?;
+            }
+        }
+    }
+    if let Some(refusal) = &case.expect.refusal {
+        check(&refusal.of, &[Step::Key("expect"), Step::Key("refusal"), Step::Key("of")])?;
+    }
+    let server_known =
+        |name: &crate::protocol::ServerName| case.servers.iter().any(|server| server.name_or_fixture() == *name);
+    for (index, step) in case.steps.iter().enumerate() {
+        if let Some(server) = step.server().filter(|server| !server_known(server)) {
+            return Err(
+                source.error(&[Step::Key("steps"), Step::Index(index)], format!("no server here is called '{server}'"))
+            );
+        }
+        if let Act::Call(call) = step
+            && let Some(text) = call.arguments.as_deref().filter(|text| !text.contains("{{"))
+            && let Err(error) = crate::protocol::strict::parse(text.as_bytes())
+        {
+            let path = [Step::Key("steps"), Step::Index(index), Step::Key("call"), Step::Key("arguments")];
+            return Err(source
+                .json_error(&path, &error)
+                .with_help("arguments go on the wire as they stand; for broken JSON use a `send` step"));
+        }
+    }
+    Ok(())
+}
+
+fn labels_in(predicate: &Predicate) -> Vec<&str> {
+    match predicate {
+        Predicate::Reply(reply) => vec![&reply.of],
+        Predicate::Unchanged(step) => vec![&step.of],
+        Predicate::Not(inner) => labels_in(inner),
+        Predicate::Any(inner) => inner.iter().flat_map(labels_in).collect(),
+        Predicate::ServerGot(_) | Predicate::ClientGot(_) | Predicate::State(_) => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GOOD: &str = r#"
+schema = 1
+id = "a.b"
+title = "t"
+kind = "benign"
+technique = "C12"
+policy = "p"
+servers = [{ fixture = "s" }]
+steps = [{ open = {} }, { call = { tool = "x", arguments = '{"a": 1}' } }]
+[expect]
+utility = [{ reply = { of = "call-1", ok = true } }]
+"#;
+
+    #[track_caller]
+    fn check(text: &str, line: usize, words: &str) {
+        let error = load(&Source::new("a/b.toml", text), "a/b").unwrap_err();
+        assert!(error.message().contains(words), "{error}");
+        assert_eq!(error.line(), Some(line), "{error}");
+    }
+
+    #[test]
+    fn mistakes_are_pointed_at() {
+        assert!(load(&Source::new("a/b.toml", GOOD), "a/b").is_ok());
+        check(&GOOD.replace("a.b", "a.c"), 3, "must be 'a.b'");
+        check(&GOOD.replace("call-1", "cal-1"), 11, "no step is called 'cal-1'");
+        check(&GOOD.replace(r#"{"a": 1}"#, r#"{"a": }"#), 9, "not JSON");
+        check(&GOOD.replace("kind = \"benign\"", "kind = \"attack\"\ntwin = \"x\""), 11, "`harm`");
+        check(&GOOD.replace("tool = \"x\"", "tol = \"x\""), 9, "unknown field `tol`");
+        check(&GOOD.replace("{ open = {} }", "{ open = { server = \"z\" } }"), 9, "no server here");
+    }
+}

@@ -6,14 +6,15 @@
 
 mod corpus;
 mod expand;
+mod hide;
 mod load;
 mod model;
 mod predicate;
 mod script;
 
 pub use corpus::{Corpus, CorpusError};
-pub use expand::{Variant, expand};
+pub use expand::expand;
 pub use load::load;
 pub use model::{Case, CaseFile, CaseId, Expect, Kind, Level, Overlay, Refusal, ServerUse, Stage};
 pub use predicate::{Predicate, ReplyWants, Seen, StateIs, StepRef};
-pub use script::{Call, Emit, Fault, Host, List, Mutation, Notify, Obey, On, Open, Raw, Request, Step, Until};
+pub use script::{Call, Emit, Fault, Host, List, Mutation, Notify, Obey, On, Open, Raw, Request, Step, Until, labels};

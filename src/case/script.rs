@@ -252,3 +252,55 @@ pub struct Fault {
     #[serde(default)]
     pub redirect: Option<ServerName>,
 }
+
+impl Step {
+    /// The server that the step names.
+    pub fn server(&self) -> Option<&ServerName> {
+        match self {
+            Self::Open(step) => step.server.as_ref(),
+            Self::List(step) => step.server.as_ref(),
+            Self::Call(step) => step.server.as_ref(),
+            Self::Request(step) => step.server.as_ref(),
+            Self::Notify(step) => step.server.as_ref(),
+            Self::Send(step) => step.server.as_ref(),
+            Self::Obey(step) => step.call.server.as_ref(),
+            Self::Approve(step) | Self::Reconnect(step) => step.server.as_ref(),
+            Self::Mutate(step) => step.server.as_ref(),
+            Self::Emit(step) => step.server.as_ref(),
+            Self::Together(_) => None,
+        }
+    }
+
+    /// The verb that default labels are made of, and the label given; `None`
+    /// for steps of which the client sends nothing.
+    fn naming(&self) -> Option<(&'static str, Option<&str>)> {
+        Some(match self {
+            Self::Open(step) => ("open", step.label.as_deref()),
+            Self::List(step) => ("list", step.label.as_deref()),
+            Self::Call(step) => ("call", step.label.as_deref()),
+            Self::Request(step) => ("request", step.label.as_deref()),
+            Self::Notify(step) => ("notify", step.label.as_deref()),
+            Self::Send(step) => ("send", step.label.as_deref()),
+            Self::Obey(step) => ("obey", step.call.label.as_deref()),
+            Self::Approve(_) | Self::Mutate(_) | Self::Emit(_) | Self::Reconnect(_) | Self::Together(_) => return None,
+        })
+    }
+}
+
+/// The labels of steps in order, those in groups included, each with its step.
+pub fn labels(steps: &[Step]) -> Vec<(String, &Step)> {
+    fn walk<'a>(steps: &'a [Step], counts: &mut BTreeMap<&'static str, usize>, out: &mut Vec<(String, &'a Step)>) {
+        for step in steps {
+            if let Step::Together(inner) = step {
+                walk(inner, counts, out);
+            } else if let Some((verb, label)) = step.naming() {
+                let count = counts.entry(verb).or_default();
+                *count += 1;
+                out.push((label.map_or_else(|| format!("{verb}-{count}"), str::to_owned), step));
+            }
+        }
+    }
+    let mut out = Vec::new();
+    walk(steps, &mut BTreeMap::new(), &mut out);
+    out
+}
