@@ -2,6 +2,7 @@
 
 pub mod case;
 pub mod digest;
+pub mod endpoint;
 pub mod fixture;
 pub mod gate;
 pub mod protocol;

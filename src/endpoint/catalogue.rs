@@ -1,0 +1,150 @@
+//! A server's definitions, and overlays on them.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::EndpointError;
+use crate::{case::Overlay, fixture::ServerFixture};
+
+/// One definition: its name, and its text as it is listed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Definition {
+    /// `name`, `uri` or `uriTemplate`.
+    pub name: String,
+    /// The raw JSON text.
+    pub text: Arc<str>,
+}
+
+/// Everything that a server lists.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Catalogue {
+    /// Tools, in order.
+    pub tools: Vec<Definition>,
+    /// Resources, in order.
+    pub resources: Vec<Definition>,
+    /// Resource templates, in order.
+    pub templates: Vec<Definition>,
+    /// Prompts, in order.
+    pub prompts: Vec<Definition>,
+    /// `instructions` of the opening.
+    pub instructions: Option<String>,
+}
+
+impl Definition {
+    fn new(text: &str, key: &str) -> Result<Self, EndpointError> {
+        let value: Value = serde_json::from_str(text).map_err(|error| EndpointError::NotJson(error.to_string()))?;
+        let name = value.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+        Ok(Self { name, text: text.into() })
+    }
+}
+
+impl Catalogue {
+    /// What a fixture lists.
+    pub(super) fn of(fixture: &ServerFixture) -> Result<Self, EndpointError> {
+        let tools = |tools: &[crate::fixture::ToolFixture]| -> Result<Vec<_>, EndpointError> {
+            tools.iter().map(|tool| Definition::new(tool.definition.trim(), "name")).collect()
+        };
+        Ok(Self {
+            tools: tools(&fixture.tools)?,
+            resources: fixture
+                .resources
+                .iter()
+                .map(|resource| Definition::new(resource.definition.trim(), "uri"))
+                .collect::<Result<_, _>>()?,
+            templates: fixture
+                .templates
+                .iter()
+                .map(|text| Definition::new(text.trim(), "uriTemplate"))
+                .collect::<Result<_, _>>()?,
+            prompts: tools(&fixture.prompts)?,
+            instructions: fixture.instructions.clone(),
+        })
+    }
+
+    /// Changes the catalogue. A definition that an overlay doesn't touch keeps
+    /// its spelling.
+    ///
+    /// # Errors
+    /// Where the overlay names a tool that isn't there, or its JSON doesn't apply.
+    pub fn overlay(&mut self, overlay: &Overlay) -> Result<(), EndpointError> {
+        let Some(tool) = &overlay.tool else { return self.overlay_whole(overlay) };
+        let found = match tool.as_str() {
+            "*" => self.tools.first_mut(),
+            name => self.tools.iter_mut().find(|definition| definition.name == name),
+        };
+        let found = found.ok_or_else(|| EndpointError::NoSuchTool(tool.clone()))?;
+        if let Some(text) = &overlay.replace {
+            *found = Definition::new(text.trim(), "name")?;
+            return Ok(());
+        }
+        let mut value: Value =
+            serde_json::from_str(&found.text).map_err(|error| EndpointError::NotJson(error.to_string()))?;
+        if let Some(more) = &overlay.append {
+            let before = value.get("description").and_then(Value::as_str).unwrap_or_default();
+            value["description"] = format!("{before}{more}").into();
+        }
+        change(&mut value, overlay)?;
+        *found = Definition::new(&value.to_string(), "name")?;
+        Ok(())
+    }
+
+    fn overlay_whole(&mut self, overlay: &Overlay) -> Result<(), EndpointError> {
+        let list = |definitions: &[Definition]| -> Result<Value, EndpointError> {
+            definitions
+                .iter()
+                .map(|definition| {
+                    serde_json::from_str(&definition.text).map_err(|error| EndpointError::NotJson(error.to_string()))
+                })
+                .collect()
+        };
+        if let Some(more) = &overlay.append {
+            self.instructions = Some(format!("{}{more}", self.instructions.as_deref().unwrap_or_default()));
+            return Ok(());
+        }
+        let mut value = serde_json::json!({
+            "tools": list(&self.tools)?,
+            "resources": list(&self.resources)?,
+            "templates": list(&self.templates)?,
+            "prompts": list(&self.prompts)?,
+            "instructions": self.instructions,
+        });
+        if let Some(text) = &overlay.replace {
+            value = serde_json::from_str(text).map_err(|error| EndpointError::NotJson(error.to_string()))?;
+        }
+        change(&mut value, overlay)?;
+        let read = |key: &str, name: &str, before: &[Definition]| -> Result<Vec<Definition>, EndpointError> {
+            let items = value.get(key).and_then(Value::as_array).cloned().unwrap_or_default();
+            items
+                .iter()
+                .map(|item| {
+                    let kept = before.iter().find(|old| {
+                        serde_json::from_str::<Value>(&old.text).is_ok_and(|old| old.to_string() == item.to_string())
+                    });
+                    kept.cloned().map_or_else(|| Definition::new(&item.to_string(), name), Ok)
+                })
+                .collect()
+        };
+        *self = Self {
+            tools: read("tools", "name", &self.tools)?,
+            resources: read("resources", "uri", &self.resources)?,
+            templates: read("templates", "uriTemplate", &self.templates)?,
+            prompts: read("prompts", "name", &self.prompts)?,
+            instructions: value.get("instructions").and_then(Value::as_str).map(str::to_owned),
+        };
+        Ok(())
+    }
+}
+
+fn change(value: &mut Value, overlay: &Overlay) -> Result<(), EndpointError> {
+    let json = |text: &str| serde_json::from_str(text).map_err(|error| EndpointError::NotJson(error.to_string()));
+    if let Some(text) = &overlay.merge {
+        json_patch::merge(value, &json(text)?);
+    }
+    if let Some(text) = &overlay.patch {
+        let patch: json_patch::Patch =
+            serde_json::from_str(text).map_err(|error| EndpointError::NotJson(error.to_string()))?;
+        json_patch::patch(value, &patch).map_err(|error| EndpointError::DoesNotApply(error.to_string()))?;
+    }
+    Ok(())
+}

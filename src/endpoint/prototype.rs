@@ -1,0 +1,143 @@
+//! A server as a case has it at the start: made once, cloned for each trial.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use serde_json::Value;
+
+use super::Catalogue;
+use crate::{
+    case::{Fault, Overlay},
+    fixture::{ReplyRule, ServerFixture},
+};
+
+/// Why a scripted server can't be made or changed as asked.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum EndpointError {
+    /// A JSON text is broken.
+    #[error("not JSON: {0}")]
+    NotJson(String),
+    /// An overlay names a tool that isn't there.
+    #[error("there is no tool '{0}' to change")]
+    NoSuchTool(String),
+    /// A patch doesn't fit what it is applied to.
+    #[error("the patch doesn't apply: {0}")]
+    DoesNotApply(String),
+}
+
+/// A reply rule with its JSON read.
+#[derive(Clone, Debug)]
+pub(super) struct Rule {
+    pub(super) principal: Option<Vec<String>>,
+    pub(super) arguments: Option<Value>,
+    pub(super) exists: Vec<String>,
+    pub(super) result: Option<Arc<str>>,
+    pub(super) error: Option<Arc<str>>,
+    pub(super) effects: Option<Arc<str>>,
+}
+
+impl Rule {
+    fn new(rule: &ReplyRule) -> Result<Self, EndpointError> {
+        let trimmed = |text: &Option<String>| text.as_deref().map(|text| Arc::from(text.trim()));
+        let arguments = rule.when.arguments.as_deref().map(serde_json::from_str).transpose();
+        Ok(Self {
+            principal: rule.when.principal.clone(),
+            arguments: arguments.map_err(|error| EndpointError::NotJson(error.to_string()))?,
+            exists: rule.when.exists.clone().unwrap_or_default(),
+            result: trimmed(&rule.result),
+            error: trimmed(&rule.error),
+            effects: trimmed(&rule.effects),
+        })
+    }
+}
+
+/// A server at the start of a trial.
+#[derive(Clone, Debug)]
+pub struct Prototype {
+    pub(super) info: Arc<str>,
+    pub(super) capabilities: Arc<str>,
+    pub(super) catalogue: Catalogue,
+    pub(super) state: Value,
+    pub(super) own_account: String,
+    pub(super) env: Option<String>,
+    /// Principals by token.
+    pub(super) tokens: BTreeMap<String, String>,
+    pub(super) page_size: Option<usize>,
+    pub(super) tools: BTreeMap<String, Vec<Rule>>,
+    pub(super) prompts: BTreeMap<String, Vec<Rule>>,
+    pub(super) resources: BTreeMap<String, Arc<str>>,
+    pub(super) faults: Vec<Fault>,
+}
+
+impl Prototype {
+    /// A fixture with a case's overlays and faults.
+    ///
+    /// # Errors
+    /// Where a JSON text is broken or an overlay doesn't apply.
+    pub fn new(fixture: &ServerFixture, overlays: &[Overlay], faults: &[Fault]) -> Result<Self, EndpointError> {
+        let mut catalogue = Catalogue::of(fixture)?;
+        let names: Vec<_> = catalogue.tools.iter().map(|tool| tool.name.clone()).collect();
+        let prompt_names: Vec<_> = catalogue.prompts.iter().map(|prompt| prompt.name.clone()).collect();
+        let uris: Vec<_> = catalogue.resources.iter().map(|resource| resource.name.clone()).collect();
+        for overlay in overlays {
+            catalogue.overlay(overlay)?;
+        }
+        let rules = |rules: &[ReplyRule]| rules.iter().map(Rule::new).collect::<Result<Vec<_>, _>>();
+        let by_name = |names: Vec<String>, tools: &[crate::fixture::ToolFixture]| {
+            names
+                .into_iter()
+                .zip(tools)
+                .map(|(name, tool)| Ok((name, rules(&tool.replies)?)))
+                .collect::<Result<BTreeMap<_, _>, EndpointError>>()
+        };
+        let state = match &fixture.state {
+            Some(text) => serde_json::from_str(text).map_err(|error| EndpointError::NotJson(error.to_string()))?,
+            None => Value::Null,
+        };
+        Ok(Self {
+            info: fixture.info.trim().into(),
+            capabilities: fixture.capabilities.trim().into(),
+            catalogue,
+            state,
+            own_account: fixture.identity.own_account.clone().unwrap_or_else(|| "anonymous".to_owned()),
+            env: fixture.identity.env.clone(),
+            tokens: fixture
+                .principals
+                .iter()
+                .map(|(name, principal)| (principal.token.clone(), name.clone()))
+                .collect(),
+            page_size: fixture.page_size,
+            tools: by_name(names, &fixture.tools)?,
+            prompts: by_name(prompt_names, &fixture.prompts)?,
+            resources: uris
+                .into_iter()
+                .zip(&fixture.resources)
+                .map(|(uri, resource)| (uri, Arc::from(resource.result.trim())))
+                .collect(),
+            faults: faults.to_vec(),
+        })
+    }
+
+    /// Who calls, by the token of a launch or a request.
+    pub fn principal(&self, token: Option<&str>) -> &str {
+        token.and_then(|token| self.tokens.get(token)).unwrap_or(&self.own_account)
+    }
+
+    /// Who calls, by the environment of a launch.
+    pub fn principal_of_env(&self, env: &BTreeMap<String, String>) -> &str {
+        self.principal(self.env.as_ref().and_then(|name| env.get(name)).map(String::as_str))
+    }
+
+    /// Who calls, by the headers of a request.
+    pub fn principal_of_headers(&self, headers: &[(String, String)]) -> &str {
+        let bearer = headers
+            .iter()
+            .find(|(name, _)| name == "authorization")
+            .and_then(|(_, value)| value.strip_prefix("Bearer "));
+        self.principal(bearer)
+    }
+
+    /// The token that the server knows a principal by.
+    pub fn token_of(&self, principal: &str) -> Option<&str> {
+        self.tokens.iter().find(|(_, name)| *name == principal).map(|(token, _)| token.as_str())
+    }
+}

@@ -1,0 +1,303 @@
+//! The scripted server: what it answers, and what that does to its state.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use bytes::Bytes;
+use serde_json::Value;
+
+use super::{
+    Catalogue, EndpointError, Prototype,
+    prototype::Rule,
+    template::{self, Scope},
+};
+use crate::{
+    case::{Fault, Overlay},
+    protocol::{INVALID_PARAMS, Id, METHOD_NOT_FOUND, Message, Revision, ServerName, Shape, error_reply, strict::Node},
+};
+
+/// How a reply is dressed on HTTP.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Web {
+    /// 200 unless given.
+    pub status: Option<u16>,
+    /// `application/json` unless given; an event stream makes the reply events.
+    pub content_type: Option<String>,
+    /// A redirect to this server.
+    pub redirect: Option<ServerName>,
+}
+
+/// What comes of a message.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Served {
+    /// What the server says, in order: the reply, and what a fault adds.
+    pub says: Vec<Bytes>,
+    /// How the reply is dressed on HTTP.
+    pub web: Web,
+    /// The connection ends afterwards.
+    pub close: bool,
+    /// This was `initialize`: on HTTP, a session begins.
+    pub opens: bool,
+}
+
+/// A scripted server in the middle of a trial.
+#[derive(Clone, Debug)]
+pub struct Scripted {
+    start: Arc<Prototype>,
+    changed: Option<Catalogue>,
+    state: Value,
+    counts: BTreeMap<String, u32>,
+    requests: u32,
+    /// Changes to come, by the count of requests after which they take effect.
+    due: Vec<(u32, Overlay)>,
+}
+
+impl Scripted {
+    /// A server at the start.
+    pub fn new(start: Arc<Prototype>) -> Self {
+        let state = start.state.clone();
+        Self { start, changed: None, state, counts: BTreeMap::new(), requests: 0, due: Vec::new() }
+    }
+
+    /// What it started from.
+    pub fn prototype(&self) -> &Prototype {
+        &self.start
+    }
+
+    /// Its state now.
+    pub fn state(&self) -> &Value {
+        &self.state
+    }
+
+    fn catalogue(&self) -> &Catalogue {
+        self.changed.as_ref().unwrap_or(&self.start.catalogue)
+    }
+
+    /// Changes the definitions, at once or after `after` further requests.
+    ///
+    /// # Errors
+    /// Where the overlay doesn't apply.
+    pub fn mutate(&mut self, overlay: &Overlay, after: Option<u32>) -> Result<(), EndpointError> {
+        let mut changed = self.catalogue().clone();
+        changed.overlay(overlay)?;
+        match after {
+            None | Some(0) => self.changed = Some(changed),
+            Some(after) => self.due.push((self.requests + after, overlay.clone())),
+        }
+        Ok(())
+    }
+
+    /// Takes a message in and says what comes of it.
+    pub fn arrive(&mut self, principal: &str, message: &Message) -> Served {
+        if message.shape() == Shape::Batch {
+            return self.batch(principal, message);
+        }
+        let (Shape::Request, Some(method)) = (message.shape(), message.method()) else {
+            return Served::default();
+        };
+        let Some(id) = message.id() else {
+            let error = error_reply(None, crate::protocol::INVALID_REQUEST, "an id is a string or a number", None);
+            return Served { says: vec![error], ..Served::default() };
+        };
+        self.requests += 1;
+        self.fall_due();
+        let nth = self.counts.entry(method.to_owned()).or_default();
+        *nth += 1;
+        let nth = *nth;
+        let reply = self.answer(principal, method, id, message);
+        let start = Arc::clone(&self.start);
+        let fault =
+            start.faults.iter().find(|fault| fault.method == method && fault.nth.is_none_or(|wanted| wanted == nth));
+        let mut served = Served { opens: method == "initialize", ..Served::default() };
+        match fault {
+            Some(fault) => misbehave(fault, id, reply, &mut served),
+            None => served.says.push(reply),
+        }
+        served
+    }
+
+    /// Changes that were to come after so many requests.
+    fn fall_due(&mut self) {
+        let requests = self.requests;
+        let due: Vec<_> = self.due.extract_if(.., |(at, _)| *at < requests).collect();
+        for (_, overlay) in due {
+            let mut changed = self.catalogue().clone();
+            // It applied when it was scheduled; another change may have come between.
+            if changed.overlay(&overlay).is_ok() {
+                self.changed = Some(changed);
+            }
+        }
+    }
+
+    fn batch(&mut self, principal: &str, message: &Message) -> Served {
+        let items = message.root().map(Node::items).unwrap_or_default();
+        let mut says = Vec::new();
+        for item in items {
+            let single = Message::new(message.raw().slice(item.span.clone()));
+            if single.shape() != Shape::Batch {
+                says.extend(self.arrive(principal, &single).says);
+            }
+        }
+        if says.is_empty() {
+            return Served::default();
+        }
+        Served { says: vec![[b"[", &says.join(&b","[..])[..], b"]"].concat().into()], ..Served::default() }
+    }
+
+    fn answer(&mut self, principal: &str, method: &str, id: &Id, message: &Message) -> Bytes {
+        let params = message.params();
+        match method {
+            "initialize" => result(id, &self.opening(params)),
+            "ping" => result(id, "{}"),
+            "tools/list" => self.page(id, "tools", &self.catalogue().tools, params),
+            "resources/list" => self.page(id, "resources", &self.catalogue().resources, params),
+            "resources/templates/list" => self.page(id, "resourceTemplates", &self.catalogue().templates, params),
+            "prompts/list" => self.page(id, "prompts", &self.catalogue().prompts, params),
+            "tools/call" => self.call(principal, id, message),
+            "prompts/get" => {
+                let name = params.and_then(|params| params.member("name")).and_then(Node::as_str).unwrap_or_default();
+                let start = Arc::clone(&self.start);
+                match start.prompts.get(name) {
+                    Some(rules) => self.by_rules(rules, principal, id, message),
+                    None => error_reply(Some(id), INVALID_PARAMS, "unknown prompt", None),
+                }
+            }
+            "resources/read" => {
+                let uri = params.and_then(|params| params.member("uri")).and_then(Node::as_str).unwrap_or_default();
+                match self.start.resources.get(uri) {
+                    Some(text) => {
+                        let scope = Scope { request: message, state: &self.state, principal };
+                        result(id, &template::fill(text, &scope))
+                    }
+                    None => error_reply(Some(id), -32002, "resource not found", None),
+                }
+            }
+            _ => error_reply(Some(id), METHOD_NOT_FOUND, "method not found", None),
+        }
+    }
+
+    fn opening(&self, params: Option<&Node>) -> String {
+        let asked = params.and_then(|params| params.member("protocolVersion")).and_then(Node::as_str);
+        let version = asked.and_then(|asked| asked.parse::<Revision>().ok()).unwrap_or(Revision::V2025_11_25);
+        let instructions = match &self.catalogue().instructions {
+            Some(text) => format!(",\"instructions\":{}", Value::from(text.as_str())),
+            None => String::new(),
+        };
+        format!(
+            r#"{{"protocolVersion":"{version}","capabilities":{},"serverInfo":{}{instructions}}}"#,
+            self.start.capabilities, self.start.info
+        )
+    }
+
+    fn page(&self, id: &Id, key: &str, all: &[super::catalogue::Definition], params: Option<&Node>) -> Bytes {
+        let cursor = params.and_then(|params| params.member("cursor")).and_then(Node::as_str);
+        let from = match cursor.map(|cursor| cursor.strip_prefix("after-").unwrap_or("").parse::<usize>()) {
+            None => 0,
+            Some(Ok(from)) if from <= all.len() => from,
+            Some(_) => return error_reply(Some(id), INVALID_PARAMS, "unknown cursor", None),
+        };
+        let to = self.start.page_size.map_or(all.len(), |size| (from + size).min(all.len()));
+        let texts: Vec<&str> = all[from..to].iter().map(|definition| &*definition.text).collect();
+        let next = if to < all.len() { format!(r#","nextCursor":"after-{to}""#) } else { String::new() };
+        result(id, &format!(r#"{{"{key}":[{}]{next}}}"#, texts.join(",")))
+    }
+
+    fn call(&mut self, principal: &str, id: &Id, message: &Message) -> Bytes {
+        let start = Arc::clone(&self.start);
+        let name = message.called_tool();
+        let rules = name.and_then(|name| start.tools.get(name));
+        let listed = name.is_some_and(|name| self.catalogue().tools.iter().any(|tool| tool.name == name));
+        match (rules, name) {
+            (Some(rules), _) => self.by_rules(rules, principal, id, message),
+            // A tool that an overlay added has no rules: it takes whatever it is
+            // given and says which tool it was.
+            (None, Some(name)) if listed => {
+                let text = Value::from(format!("{name} has run"));
+                result(id, &format!(r#"{{"content":[{{"type":"text","text":{text}}}]}}"#))
+            }
+            _ => error_reply(Some(id), INVALID_PARAMS, "unknown tool", None),
+        }
+    }
+
+    fn by_rules(&mut self, rules: &[Rule], principal: &str, id: &Id, message: &Message) -> Bytes {
+        let Some(rule) = rules.iter().find(|rule| self.applies(rule, principal, message)) else {
+            return result(id, r#"{"content":[{"type":"text","text":"nothing fits these arguments"}],"isError":true}"#);
+        };
+        let scope = Scope { request: message, state: &self.state, principal };
+        let reply = match (&rule.result, &rule.error) {
+            (Some(text), _) => result(id, &template::fill(text, &scope)),
+            (None, Some(text)) => {
+                format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{}}}"#, template::fill(text, &scope)).into()
+            }
+            (None, None) => error_reply(Some(id), METHOD_NOT_FOUND, "the fixture has no reply", None),
+        };
+        if let Some(effects) = &rule.effects {
+            let filled = template::fill(effects, &scope);
+            let patch = serde_json::from_str::<json_patch::Patch>(&filled);
+            let applied = patch.is_ok_and(|patch| json_patch::patch(&mut self.state, &patch).is_ok());
+            if !applied {
+                return error_reply(Some(id), -32603, "the fixture's effects don't apply", None);
+            }
+        }
+        reply
+    }
+
+    fn applies(&self, rule: &Rule, principal: &str, message: &Message) -> bool {
+        let arguments = || message.params().and_then(|params| params.member("arguments"));
+        rule.principal.as_ref().is_none_or(|names| names.iter().any(|name| name == principal))
+            && rule.arguments.as_ref().is_none_or(|wanted| arguments().is_some_and(|given| holds(given, wanted)))
+            && rule.exists.iter().all(|pointer| {
+                let scope = Scope { request: message, state: &self.state, principal };
+                self.state.pointer(&template::fill_plain(pointer, &scope)).is_some()
+            })
+    }
+}
+
+/// Whether `given` has every member of `wanted`, with equal values.
+fn holds(given: &Node, wanted: &Value) -> bool {
+    match wanted {
+        Value::Object(map) => {
+            map.iter().all(|(key, wanted)| given.member(key).is_some_and(|given| holds(given, wanted)))
+        }
+        other => given.to_value().as_ref() == Some(other),
+    }
+}
+
+fn result(id: &Id, result: &str) -> Bytes {
+    format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#).into()
+}
+
+fn misbehave(fault: &Fault, id: &Id, reply: Bytes, served: &mut Served) {
+    let honest = Message::new(reply.clone());
+    let fill = |text: &str| -> Bytes {
+        let result = honest.result().map_or(&b"null"[..], |node| &reply[node.span.clone()]);
+        text.replace("{{id}}", &id.to_json())
+            .replace("{{result}}", &String::from_utf8_lossy(result))
+            .replace("{{reply}}", &String::from_utf8_lossy(&reply))
+            .into()
+    };
+    if !fault.silent && !fault.close {
+        let mut said = fault.reply.as_deref().map_or_else(|| reply.clone(), fill);
+        if let Some(size) = fault.pad_to {
+            said = pad(&said, size);
+        }
+        served.says.push(said);
+    }
+    served.says.extend(fault.then.as_deref().map(fill));
+    served.close = fault.close;
+    served.web =
+        Web { status: fault.status, content_type: fault.content_type.clone(), redirect: fault.redirect.clone() };
+}
+
+/// The message with its first text block made long enough.
+fn pad(message: &Bytes, size: usize) -> Bytes {
+    let parsed = Message::new(message.clone());
+    let text = parsed.root().and_then(|root| root.pointer("/result/content/0/text")).map(|node| node.span.clone());
+    match text {
+        Some(span) if message.len() < size => {
+            let filler = "x".repeat(size - message.len());
+            let at = span.end - 1;
+            [&message[..at], filler.as_bytes(), &message[at..]].concat().into()
+        }
+        _ => message.clone(),
+    }
+}

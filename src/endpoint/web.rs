@@ -1,0 +1,185 @@
+//! A scripted server on HTTP.
+//!
+//! Replies that are one whole body are served by wiremock, whose request log is
+//! a second count of what arrived. A server that speaks unasked needs a stream
+//! that stays open, and is served by the transport's own listener.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use bytes::Bytes;
+use wiremock::{Mock, MockServer, Request, Respond, ResponseTemplate, matchers::any};
+
+use super::{Served, Stage, Web};
+use crate::{
+    protocol::{Direction, Leg, Message, ServerName, Shape},
+    transcript::{Crossing, Dress, Event, Recorder},
+};
+
+/// Where redirects lead: the URLs of a case's servers, known once all are up.
+pub type Urls = Arc<std::sync::OnceLock<BTreeMap<ServerName, String>>>;
+
+/// A scripted server's HTTP face, without IO.
+#[derive(Clone, Debug)]
+pub struct Face {
+    /// The server.
+    pub stage: Stage,
+    /// Its name in the case.
+    pub server: ServerName,
+    /// Where redirects lead.
+    pub urls: Urls,
+    /// The session id that it issues.
+    pub session: String,
+    /// Where crossings are recorded.
+    pub recorder: Recorder,
+}
+
+/// What goes back for a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Response {
+    /// The status code.
+    pub status: u16,
+    /// Headers, the media type included.
+    pub headers: Vec<(String, String)>,
+    /// One body, or one event each.
+    pub bodies: Vec<Bytes>,
+    /// Whether the bodies are events.
+    pub events: bool,
+}
+
+impl Face {
+    /// Takes a request in; records both ways.
+    pub fn answer(&self, verb: &'static str, headers: Vec<(String, String)>, body: Bytes) -> Response {
+        if verb != "POST" {
+            let status = if verb == "DELETE" { 200 } else { 405 };
+            return Response { status, headers: Vec::new(), bodies: Vec::new(), events: false };
+        }
+        let message = Message::new(body);
+        let principal = self.stage.server().prototype().principal_of_headers(&headers).to_owned();
+        self.record(Direction::Requestward, message.clone(), Dress { headers, verb: Some("POST"), status: None });
+        let served = self.stage.server().arrive(&principal, &message);
+        let response = self.dress(&message, served);
+        let dress = Dress { status: Some(response.status), headers: response.headers.clone(), verb: None };
+        if response.bodies.is_empty() {
+            self.record(Direction::Replyward, Message::new(Bytes::new()), dress);
+        } else {
+            for body in &response.bodies {
+                self.record(Direction::Replyward, Message::new(body.clone()), dress.clone());
+            }
+        }
+        response
+    }
+
+    fn record(&self, direction: Direction, message: Message, dress: Dress) {
+        self.recorder.event(Event::Crossed(Crossing {
+            leg: Leg::Upstream,
+            direction,
+            server: self.server.clone(),
+            message,
+            dress,
+        }));
+    }
+
+    fn dress(&self, request: &Message, served: Served) -> Response {
+        let Served { says, web, opens, close } = served;
+        let mut headers = Vec::new();
+        if opens {
+            headers.push(("mcp-session-id".to_owned(), self.session.clone()));
+        }
+        let Web { status, content_type, redirect } = web;
+        if let Some(target) = redirect {
+            let url = self.urls.get().and_then(|urls| urls.get(&target)).cloned().unwrap_or_default();
+            headers.push(("location".to_owned(), url));
+            return Response { status: status.unwrap_or(307), headers, bodies: Vec::new(), events: false };
+        }
+        if close {
+            // HTTP has no connection to close that belongs to one request; a
+            // server that dies answers nothing a client can use.
+            return Response { status: status.unwrap_or(502), headers, bodies: Vec::new(), events: false };
+        }
+        if says.is_empty() {
+            let accepted = !matches!(request.shape(), Shape::Request | Shape::Batch);
+            let fallback = if accepted { 202 } else { 204 };
+            return Response { status: status.unwrap_or(fallback), headers, bodies: Vec::new(), events: false };
+        }
+        // Several messages for one request can only travel as events.
+        let content_type = content_type
+            .unwrap_or_else(|| if says.len() > 1 { "text/event-stream" } else { "application/json" }.to_owned());
+        let events = content_type == "text/event-stream";
+        headers.push(("content-type".to_owned(), content_type));
+        Response { status: status.unwrap_or(200), headers, bodies: says, events }
+    }
+}
+
+/// Whole bodies, from wiremock.
+#[derive(Debug)]
+struct Whole(Face);
+
+impl Respond for Whole {
+    fn respond(&self, request: &Request) -> ResponseTemplate {
+        let headers = request
+            .headers
+            .iter()
+            .map(|(name, value)| (name.as_str().to_owned(), String::from_utf8_lossy(value.as_bytes()).into_owned()))
+            .collect();
+        let verb = match request.method.as_str() {
+            "POST" => "POST",
+            "DELETE" => "DELETE",
+            _ => "GET",
+        };
+        let response = self.0.answer(verb, headers, request.body.clone().into());
+        let mut template = ResponseTemplate::new(response.status);
+        let mut content_type = None;
+        for (name, value) in &response.headers {
+            if name == "content-type" {
+                content_type = Some(value.clone());
+            } else {
+                template = template.insert_header(name.as_str(), value.as_str());
+            }
+        }
+        let body = if response.events {
+            response.bodies.iter().flat_map(|body| event(body)).collect()
+        } else {
+            response.bodies.concat()
+        };
+        match content_type {
+            Some(media) => template.set_body_raw(body, &media),
+            None => template,
+        }
+    }
+}
+
+/// One message as an event; its line ends become `data:` lines.
+fn event(body: &[u8]) -> Vec<u8> {
+    let mut out = b"event: message\n".to_vec();
+    for line in body.split(|&byte| byte == b'\n') {
+        out.extend_from_slice(b"data: ");
+        out.extend_from_slice(line);
+        out.push(b'\n');
+    }
+    out.push(b'\n');
+    out
+}
+
+/// A scripted server behind wiremock.
+#[derive(Debug)]
+pub struct WholeBody(MockServer);
+
+impl WholeBody {
+    /// Starts one on a free port of the loopback interface.
+    pub async fn start(face: Face) -> Self {
+        let server = MockServer::builder().start().await;
+        Mock::given(any()).respond_with(Whole(face)).mount(&server).await;
+        Self(server)
+    }
+
+    /// Where it listens.
+    pub fn url(&self) -> String {
+        format!("{}/mcp", self.0.uri())
+    }
+
+    /// How many POST requests arrived, by wiremock's own count.
+    pub async fn received(&self) -> usize {
+        let requests = self.0.received_requests().await.unwrap_or_default();
+        requests.iter().filter(|request| request.method.as_str() == "POST").count()
+    }
+}
