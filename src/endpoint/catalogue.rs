@@ -91,12 +91,11 @@ impl Catalogue {
 
     fn overlay_whole(&mut self, overlay: &Overlay) -> Result<(), EndpointError> {
         let list = |definitions: &[Definition]| -> Result<Value, EndpointError> {
-            definitions
-                .iter()
-                .map(|definition| {
-                    serde_json::from_str(&definition.text).map_err(|error| EndpointError::NotJson(error.to_string()))
-                })
-                .collect()
+            let values = definitions.iter().map(|definition| {
+                let value = serde_json::from_str::<Value>(&definition.text);
+                value.map_err(|error| EndpointError::NotJson(error.to_string()))
+            });
+            Ok(Value::Array(values.collect::<Result<_, _>>()?))
         };
         if let Some(more) = &overlay.append {
             self.instructions = Some(format!("{}{more}", self.instructions.as_deref().unwrap_or_default()));
