@@ -304,3 +304,13 @@ pub fn labels(steps: &[Step]) -> Vec<(String, &Step)> {
     walk(steps, &mut BTreeMap::new(), &mut out);
     out
 }
+
+/// Whether a step makes a server speak unasked: on HTTP that needs a stream.
+pub fn speaks_unasked(step: &Step) -> bool {
+    match step {
+        Step::Emit(_) => true,
+        Step::Mutate(mutation) => mutation.announce,
+        Step::Together(steps) => steps.iter().any(speaks_unasked),
+        _ => false,
+    }
+}

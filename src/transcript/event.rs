@@ -134,3 +134,20 @@ impl Transcript {
         })
     }
 }
+
+/// Whether a message holds `text`: in its raw bytes, or in a string of it once
+/// unescaped.
+pub fn holds_text(message: &Message, text: &str) -> bool {
+    if text.is_empty() || memchr::memmem::find(message.raw(), text.as_bytes()).is_some() {
+        return true;
+    }
+    // Without an escape, what isn't in the raw bytes is nowhere.
+    if memchr::memchr(b'\\', message.raw()).is_none() {
+        return false;
+    }
+    let mut found = false;
+    if let Some(root) = message.root() {
+        root.each_string(&mut |_, string| found |= string.contains(text));
+    }
+    found
+}

@@ -8,6 +8,6 @@ mod event;
 mod recorder;
 mod trail;
 
-pub use event::{Answer, Crossing, Dress, Event, Mark, Transcript};
+pub use event::{Answer, Crossing, Dress, Event, Mark, Transcript, holds_text};
 pub use recorder::Recorder;
 pub use trail::{Act, Trail, TrailEntry};

@@ -1,0 +1,88 @@
+//! One gate instance, shared by every server's relay in a session.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use bytes::Bytes;
+
+use crate::{
+    gate::{self, Approval, Decision, Event, Gate, Opening},
+    protocol::ServerName,
+    transcript::{Act, Trail, TrailEntry},
+};
+
+/// A gate and its own account of what it did.
+#[derive(Clone, Debug)]
+pub struct SharedGate(Arc<Mutex<Inner>>);
+
+#[derive(Debug)]
+struct Inner {
+    gate: Box<dyn Gate>,
+    trail: Trail,
+}
+
+impl SharedGate {
+    /// Shares a gate.
+    pub fn new(gate: Box<dyn Gate>) -> Self {
+        Self(Arc::new(Mutex::new(Inner { gate, trail: Trail::default() })))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Asks the gate, and keeps what it says of itself.
+    pub fn decide(&self, event: &Event<'_>) -> Decision {
+        let mut inner = self.lock();
+        let ruling = inner.gate.decide(event);
+        for finding in ruling.findings {
+            inner.trail.0.push(TrailEntry {
+                server: event.server().clone(),
+                direction: event.direction(),
+                check: finding.check.as_str().to_owned(),
+                rule: finding.rule.to_owned(),
+                why: finding.why,
+                act: match finding.act {
+                    gate::Act::Refused => Act::Refused,
+                    gate::Act::Withheld => Act::Withheld,
+                    gate::Act::Rewrote => Act::Rewrote,
+                    gate::Act::Noted => Act::Noted,
+                },
+            });
+        }
+        ruling.decision
+    }
+
+    /// Asks before a server is started or reached; gives the environment to use.
+    ///
+    /// # Errors
+    /// With the gate's words, where the server must not be started.
+    pub fn open(&self, opening: &Opening) -> Result<BTreeMap<String, String>, Option<Bytes>> {
+        match self.decide(&Event::Opening(opening)) {
+            Decision::Forward => Ok(opening.env.clone()),
+            Decision::Rewrite(rewrite) => {
+                let mut env = opening.env.clone();
+                for (name, value) in rewrite.env {
+                    match value {
+                        Some(value) => env.insert(name, value),
+                        None => env.remove(&name),
+                    };
+                }
+                Ok(env)
+            }
+            Decision::Refuse { reply } => Err(reply),
+        }
+    }
+
+    /// The host approves what the server listed last.
+    pub fn approve(&self, server: &ServerName) {
+        self.decide(&Event::Approval(Approval { server }));
+    }
+
+    /// The gate's account so far.
+    pub fn trail(&self) -> Trail {
+        self.lock().trail.clone()
+    }
+}

@@ -1,0 +1,124 @@
+//! The client's end of one server's session.
+
+use std::collections::BTreeSet;
+
+use bytes::Bytes;
+
+use crate::{
+    case::Until,
+    protocol::{Direction, Id, Leg, Message, ServerName, Shape},
+    transcript::{Answer, Crossing, Dress, Event, Recorder},
+    transport::{Carrier, Connection, Exchange, Form, Frame, Headers, Verb, header},
+};
+
+/// Something a step waits for.
+#[derive(Debug)]
+pub(super) struct Awaited {
+    pub(super) id: Option<Id>,
+    pub(super) exchange: Exchange,
+    pub(super) until: Until,
+    pub(super) answer: Option<Answer>,
+}
+
+/// One connection of the client.
+#[derive(Debug)]
+pub(super) struct Peer {
+    pub(super) server: ServerName,
+    pub(super) connection: Connection,
+    /// Whether messages travel as HTTP requests.
+    pub(super) http: bool,
+    /// Headers of every request.
+    pub(super) headers: Headers,
+    /// HTTP requests whose response has not ended.
+    pub(super) open_exchanges: BTreeSet<Exchange>,
+}
+
+impl Peer {
+    /// Sends a message and records it.
+    pub(super) async fn send(&mut self, recorder: &Recorder, exchange: Exchange, body: Bytes) {
+        let (carrier, dress) = if self.http {
+            self.open_exchanges.insert(exchange);
+            let dress = Dress { headers: self.headers.clone(), verb: Some("POST"), status: None };
+            (Carrier::Request { verb: Verb::Post, headers: self.headers.clone() }, dress)
+        } else {
+            (Carrier::Line, Dress::default())
+        };
+        recorder.event(Event::Crossed(Crossing {
+            leg: Leg::Downstream,
+            direction: Direction::Requestward,
+            server: self.server.clone(),
+            message: Message::new(body.clone()),
+            dress,
+        }));
+        // A closed connection shows when the answer is awaited.
+        let _ = self.connection.outgoing.send(Frame { exchange, carrier, body }).await;
+    }
+
+    /// Opens the stream on which the server speaks unasked (HTTP only).
+    pub(super) async fn open_stream(&mut self, exchange: Exchange) {
+        if self.http {
+            let carrier = Carrier::Request { verb: Verb::Get, headers: self.headers.clone() };
+            let _ = self.connection.outgoing.send(Frame { exchange, carrier, body: Bytes::new() }).await;
+        }
+    }
+
+    /// Takes in a frame: records it, settles what waited for it, and gives what
+    /// the client must answer (a request of the server's).
+    pub(super) fn take(&mut self, recorder: &Recorder, frame: &Frame, awaited: &mut [Awaited]) -> Option<Bytes> {
+        let (status, form) = match &frame.carrier {
+            Carrier::Reply { head, form } => (Some(head.status), *form),
+            _ => (None, Form::Event),
+        };
+        if matches!(form, Form::Whole | Form::End | Form::Stopped) {
+            self.open_exchanges.remove(&frame.exchange);
+        }
+        let message = Message::new(frame.body.clone());
+        if form != Form::End && !(frame.body.is_empty() && status.is_none()) {
+            let headers = frame.reply_head().map(|head| head.headers.clone()).unwrap_or_default();
+            recorder.event(Event::Crossed(Crossing {
+                leg: Leg::Downstream,
+                direction: Direction::Replyward,
+                server: self.server.clone(),
+                message: message.clone(),
+                dress: Dress { status, headers, verb: None },
+            }));
+        }
+        if let Some(session) = frame.reply_head().and_then(|head| header(&head.headers, "mcp-session-id")) {
+            self.headers.retain(|(name, _)| name != "mcp-session-id");
+            self.headers.push(("mcp-session-id".to_owned(), session.to_owned()));
+        }
+        settle(frame, form, status, &message, awaited);
+        if message.shape() == Shape::Request && matches!(form, Form::Event) {
+            return message.id().map(|id| answer_to(id, message.method().unwrap_or_default()));
+        }
+        None
+    }
+}
+
+fn settle(frame: &Frame, form: Form, status: Option<u16>, message: &Message, awaited: &mut [Awaited]) {
+    let mut open = awaited.iter_mut().filter(|waits| waits.answer.is_none());
+    let body = frame.body.clone();
+    if message.shape() == Shape::Response
+        && let Some(own) = open.find(|waits| waits.id.is_some() && waits.id.as_ref() == message.id())
+    {
+        own.answer = Some(Answer::Reply(body));
+        return;
+    }
+    for waits in awaited.iter_mut().filter(|waits| waits.answer.is_none()) {
+        let ended = matches!(form, Form::Whole | Form::End | Form::Stopped) && status.is_some();
+        if ended && waits.exchange == frame.exchange {
+            let status = status.unwrap_or_default();
+            waits.answer = Some(Answer::Http { status, body: frame.body.clone() });
+        } else if waits.until == Until::Any && !frame.body.is_empty() {
+            waits.answer = Some(Answer::Reply(frame.body.clone()));
+        }
+    }
+}
+
+/// What a client without any capability answers to a server's request.
+fn answer_to(id: &Id, method: &str) -> Bytes {
+    if method == "ping" {
+        return format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#).into();
+    }
+    crate::protocol::error_reply(Some(id), crate::protocol::METHOD_NOT_FOUND, "this client offers no such thing", None)
+}

@@ -1,0 +1,397 @@
+//! Plays the steps of a case, one after another.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use base64::Engine as _;
+use bytes::Bytes;
+use tokio::time::Instant;
+
+use super::{
+    peer::{Awaited, Peer},
+    wire,
+};
+use crate::{
+    case::{self, Case, Emit, Mutation, Obey, Open, Step, Until},
+    protocol::{Id, Leg, Message, Revision, ServerName, strict::Node},
+    transcript::{Answer, Event, Mark, Recorder},
+    transport::{Close, Connection, Exchange, Headers},
+};
+
+/// How long things may take. Whatever is awaited ends the waiting; these only
+/// bound it.
+#[derive(Clone, Copy, Debug)]
+pub struct Deadlines {
+    /// For the answer to one request.
+    pub step: Duration,
+    /// For what nothing on the wire announces: that a message which a gate may
+    /// rightly swallow has not come, that nothing more follows.
+    pub settle: Duration,
+}
+
+impl Default for Deadlines {
+    fn default() -> Self {
+        Self { step: Duration::from_secs(5), settle: Duration::from_millis(300) }
+    }
+}
+
+/// What surrounds the client: the way to a server, and the host's and the
+/// servers' own acts.
+pub trait World {
+    /// Connects the client towards a server, through the gate if there is one.
+    fn connect(&mut self, server: &ServerName) -> impl Future<Output = Result<Connection, String>> + Send;
+
+    /// Whether connections are HTTP.
+    fn http(&self) -> bool;
+
+    /// The host approves what the server lists now.
+    fn approve(&mut self, server: &ServerName);
+
+    /// The server changes.
+    ///
+    /// # Errors
+    /// Where the change doesn't apply.
+    fn mutate(&mut self, server: &ServerName, mutation: &Mutation) -> Result<(), String>;
+
+    /// The server says something unasked.
+    fn emit(&mut self, server: &ServerName, text: &Bytes);
+}
+
+/// The client in the middle of a case.
+#[derive(Debug)]
+pub struct Session<'a, W> {
+    case: &'a Case,
+    revision: Revision,
+    recorder: Recorder,
+    deadlines: Deadlines,
+    world: W,
+    peers: BTreeMap<ServerName, Peer>,
+    labels: std::vec::IntoIter<String>,
+    next: u64,
+}
+
+/// A request that was sent: its mark, and what it waits for.
+struct Sent {
+    mark: Mark,
+    awaited: Awaited,
+}
+
+impl<'a, W: World> Session<'a, W> {
+    /// A client before its first step.
+    pub fn new(case: &'a Case, revision: Revision, recorder: Recorder, deadlines: Deadlines, world: W) -> Self {
+        let labels: Vec<_> = case::labels(&case.body.steps).into_iter().map(|(label, _)| label).collect();
+        Self { case, revision, recorder, deadlines, world, peers: BTreeMap::new(), labels: labels.into_iter(), next: 0 }
+    }
+
+    /// Plays every step, then closes and takes in what still comes.
+    ///
+    /// # Errors
+    /// Where the script can't be played: the trial is blocked.
+    pub async fn play(mut self) -> Result<W, String> {
+        let case = self.case;
+        for step in &case.body.steps {
+            self.step(step).await?;
+        }
+        for (_, peer) in std::mem::take(&mut self.peers) {
+            self.close(peer).await;
+        }
+        Ok(self.world)
+    }
+
+    async fn step(&mut self, step: &Step) -> Result<(), String> {
+        let server = step.server().cloned().unwrap_or_else(|| self.case.first_server());
+        match step {
+            Step::Open(open) => self.open(&server, open).await?,
+            Step::List(list) => self.list(&server, list.what.as_deref()).await?,
+            Step::Approve(_) => {
+                self.world.approve(&server);
+                self.recorder.event(Event::Acted(format!("the host approves what {server} lists")));
+            }
+            Step::Mutate(mutation) => self.mutate(&server, mutation).await?,
+            Step::Emit(Emit { text, .. }) => self.emit(&server, text.clone().into()).await,
+            Step::Reconnect(_) => {
+                if let Some(peer) = self.peers.remove(&server) {
+                    self.close(peer).await;
+                }
+                self.recorder.event(Event::Acted(format!("the client reconnects to {server}")));
+            }
+            Step::Together(steps) => self.together(steps).await?,
+            Step::Call(_) | Step::Request(_) | Step::Notify(_) | Step::Send(_) | Step::Obey(_) => {
+                if let Some(sent) = self.send_step(&server, step).await? {
+                    self.settle(&server, vec![sent]).await?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    async fn together(&mut self, steps: &[Step]) -> Result<(), String> {
+        let mut by_server: BTreeMap<ServerName, Vec<Sent>> = BTreeMap::new();
+        for step in steps {
+            let server = step.server().cloned().unwrap_or_else(|| self.case.first_server());
+            if let Some(sent) = self.send_step(&server, step).await? {
+                by_server.entry(server).or_default().push(sent);
+            }
+        }
+        for (server, sent) in by_server {
+            self.settle(&server, sent).await?;
+        }
+        Ok(())
+    }
+
+    /// Sends what a step sends; `None` where the host saw no reason to.
+    async fn send_step(&mut self, server: &ServerName, step: &Step) -> Result<Option<Sent>, String> {
+        let label = self.labels.next().unwrap_or_default();
+        let id = self.fresh_id();
+        let (body, until, id): (Bytes, Until, Option<Id>) = match step {
+            Step::Call(call) => {
+                (wire::request(&id, "tools/call", Some(&wire::call(call))).into(), call.until, Some(id))
+            }
+            Step::Obey(Obey { seen, call }) => {
+                if !self.client_saw(seen) {
+                    return Ok(None);
+                }
+                (wire::request(&id, "tools/call", Some(&wire::call(call))).into(), call.until, Some(id))
+            }
+            Step::Request(request) => {
+                (wire::request(&id, &request.method, request.params.as_deref()).into(), request.until, Some(id))
+            }
+            Step::Notify(notify) => {
+                (wire::notification(&notify.method, notify.params.as_deref()).into(), Until::Sent, None)
+            }
+            Step::Send(raw) => {
+                let body: Bytes = match (&raw.text, &raw.base64) {
+                    (Some(text), _) => text.replace("{{id}}", &id.to_json()).into(),
+                    (None, Some(text)) => base64::engine::general_purpose::STANDARD
+                        .decode(text)
+                        .map_err(|error| format!("step '{label}': not base64: {error}"))?
+                        .into(),
+                    (None, None) => return Err(format!("step '{label}' sends neither text nor base64")),
+                };
+                let own = Message::new(body.clone()).id().cloned();
+                (body, raw.until, own)
+            }
+            _ => return Err(format!("step '{label}' can't stand in a group")),
+        };
+        Ok(Some(self.send(server, label, id, until, body).await?))
+    }
+
+    async fn send(
+        &mut self,
+        server: &ServerName,
+        label: String,
+        id: Option<Id>,
+        until: Until,
+        body: Bytes,
+    ) -> Result<Sent, String> {
+        self.next += 1;
+        let exchange = Exchange(self.next);
+        let message = Message::new(body.clone());
+        let mark = Mark {
+            label,
+            server: server.clone(),
+            id: id.clone(),
+            method: message.method().map(str::to_owned),
+            tool: message.called_tool().map(str::to_owned),
+            sent: body.clone(),
+            answer: Answer::NotAwaited,
+        };
+        let peer = self.peers.get_mut(server).ok_or_else(|| format!("{server} was not opened"))?;
+        peer.send(&self.recorder, exchange, body).await;
+        // On HTTP even a notification has a response, and waiting for it keeps
+        // the order of steps.
+        let nothing_comes = until == Until::Sent && !(peer.http && mark.id.is_none());
+        let answer = nothing_comes.then_some(Answer::NotAwaited);
+        Ok(Sent { mark, awaited: Awaited { id, exchange, until, answer } })
+    }
+
+    /// Waits until everything that was sent is answered, and records the marks.
+    async fn settle(&mut self, server: &ServerName, sent: Vec<Sent>) -> Result<Vec<Mark>, String> {
+        let (mut marks, mut awaited): (Vec<Mark>, Vec<Awaited>) =
+            sent.into_iter().map(|sent| (sent.mark, sent.awaited)).unzip();
+        let deadline = Instant::now() + self.deadlines.step;
+        self.receive(server, &mut awaited, deadline).await?;
+        for (mark, awaited) in marks.iter_mut().zip(awaited) {
+            mark.answer = match awaited.answer {
+                Some(Answer::Http { .. }) if mark.id.is_none() => Answer::NotAwaited,
+                Some(answer) => answer,
+                None => Answer::Silence,
+            };
+            self.recorder.mark(mark.clone());
+        }
+        Ok(marks)
+    }
+
+    /// Takes in frames until nothing is awaited any more.
+    async fn receive(&mut self, server: &ServerName, awaited: &mut [Awaited], deadline: Instant) -> Result<(), String> {
+        while awaited.iter().any(|waits| waits.answer.is_none()) {
+            let peer = self.peers.get_mut(server).ok_or_else(|| format!("{server} was not opened"))?;
+            let Ok(frame) = tokio::time::timeout_at(deadline, peer.connection.incoming.recv()).await else {
+                return Ok(());
+            };
+            let Some(frame) = frame else {
+                let reason = reason(&peer.connection);
+                for waits in awaited.iter_mut().filter(|waits| waits.answer.is_none()) {
+                    waits.answer = Some(Answer::Closed(reason.clone()));
+                }
+                self.recorder.event(Event::Closed { leg: Leg::Downstream, server: server.clone(), reason });
+                return Ok(());
+            };
+            if let Some(reply) = peer.take(&self.recorder, &frame, awaited) {
+                self.next += 1;
+                peer.send(&self.recorder, Exchange(self.next), reply).await;
+            }
+        }
+        Ok(())
+    }
+
+    async fn open(&mut self, server: &ServerName, open: &Open) -> Result<(), String> {
+        let label = self.labels.next().unwrap_or_default();
+        if !self.peers.contains_key(server) {
+            let connection = self.world.connect(server).await?;
+            let http = self.world.http();
+            let headers: Headers = match http {
+                true => self.case.body.host.headers.iter().map(|(k, v)| (k.to_lowercase(), v.clone())).collect(),
+                false => Vec::new(),
+            };
+            let peer = Peer {
+                server: server.clone(),
+                connection,
+                http,
+                headers,
+                open_exchanges: std::collections::BTreeSet::new(),
+            };
+            self.peers.insert(server.clone(), peer);
+        }
+        let id = self.fresh_id();
+        let text = wire::request(&id, "initialize", Some(&wire::opening(open, self.revision)));
+        let sent = self.send(server, label, Some(id), Until::Reply, text.into()).await?;
+        let marks = self.settle(server, vec![sent]).await?;
+        let Some(Answer::Reply(reply)) = marks.into_iter().next().map(|mark| mark.answer) else { return Ok(()) };
+        let reply = Message::new(reply);
+        let Some(result) = reply.result() else { return Ok(()) };
+        let version = result.member("protocolVersion").and_then(Node::as_str).map(str::to_owned);
+        if let (Some(version), Some(peer)) = (version, self.peers.get_mut(server))
+            && peer.http
+            && self.revision.has_version_header()
+        {
+            peer.headers.retain(|(name, _)| name != "mcp-protocol-version");
+            peer.headers.push(("mcp-protocol-version".to_owned(), version));
+        }
+        self.next += 1;
+        let exchange = Exchange(self.next);
+        let streams = self.case.body.steps.iter().any(case::speaks_unasked);
+        if let Some(peer) = self.peers.get_mut(server) {
+            let text = wire::notification("notifications/initialized", None);
+            peer.send(&self.recorder, exchange, text.into()).await;
+            if peer.http {
+                let mut awaited = [Awaited { id: None, exchange, until: Until::Reply, answer: None }];
+                let deadline = Instant::now() + self.deadlines.step;
+                self.receive(server, &mut awaited, deadline).await?;
+            }
+        }
+        if streams && let Some(peer) = self.peers.get_mut(server) {
+            self.next += 1;
+            peer.open_stream(Exchange(self.next)).await;
+        }
+        Ok(())
+    }
+
+    async fn list(&mut self, server: &ServerName, what: Option<&str>) -> Result<(), String> {
+        /// A careless client follows any cursor; the harness must still end.
+        const PAGES: usize = 200;
+        let label = self.labels.next().unwrap_or_default();
+        let method = wire::listing(what)?;
+        let mut cursor = None;
+        for _ in 0..PAGES {
+            let id = self.fresh_id();
+            let params = cursor.take().map(|cursor: String| format!(r#"{{"cursor":{cursor}}}"#));
+            let text = wire::request(&id, method, params.as_deref());
+            let sent = self.send(server, label.clone(), Some(id), Until::Reply, text.into()).await?;
+            let marks = self.settle(server, vec![sent]).await?;
+            if let Some(Answer::Reply(reply)) = marks.first().map(|mark| &mark.answer) {
+                let reply = Message::new(reply.clone());
+                let next = reply.result().and_then(|result| result.member("nextCursor"));
+                cursor = next.and_then(Node::as_str).map(|text| serde_json::Value::from(text).to_string());
+            }
+            if cursor.is_none() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    async fn mutate(&mut self, server: &ServerName, mutation: &Mutation) -> Result<(), String> {
+        self.world.mutate(server, mutation)?;
+        self.recorder.event(Event::Acted(format!("{server} changes what it lists")));
+        if mutation.announce {
+            let text = wire::notification("notifications/tools/list_changed", None);
+            self.emit(server, text.into()).await;
+        }
+        Ok(())
+    }
+
+    /// The server speaks unasked; waits until the client has it, or long enough
+    /// to say that it won't.
+    async fn emit(&mut self, server: &ServerName, text: Bytes) {
+        self.world.emit(server, &text);
+        let deadline = Instant::now() + self.deadlines.settle;
+        while let Some(peer) = self.peers.get_mut(server) {
+            let Ok(Some(frame)) = tokio::time::timeout_at(deadline, peer.connection.incoming.recv()).await else {
+                return;
+            };
+            let arrived = frame.body == text;
+            if let Some(reply) = peer.take(&self.recorder, &frame, &mut []) {
+                self.next += 1;
+                peer.send(&self.recorder, Exchange(self.next), reply).await;
+            }
+            if arrived {
+                return;
+            }
+        }
+    }
+
+    /// Closes in order and takes in what still comes.
+    async fn close(&mut self, peer: Peer) {
+        let Peer { server, connection, http, headers, open_exchanges } = peer;
+        let Connection { outgoing, incoming, close, tasks } = connection;
+        let (unused, _) = tokio::sync::mpsc::channel(1);
+        let outgoing = if http { outgoing } else { unused };
+        let connection = Connection { outgoing, incoming, close, tasks };
+        let mut peer = Peer { server, connection, http, headers, open_exchanges };
+        let deadline = Instant::now() + self.deadlines.settle;
+        loop {
+            // On HTTP nothing says that a client is done; it is when no request
+            // of its own is open.
+            if http && peer.open_exchanges.is_empty() {
+                while let Ok(frame) = peer.connection.incoming.try_recv() {
+                    peer.take(&self.recorder, &frame, &mut []);
+                }
+                return;
+            }
+            match tokio::time::timeout_at(deadline, peer.connection.incoming.recv()).await {
+                Ok(Some(frame)) => {
+                    peer.take(&self.recorder, &frame, &mut []);
+                }
+                Ok(None) | Err(_) => return,
+            }
+        }
+    }
+
+    fn client_saw(&self, text: &str) -> bool {
+        self.recorder.with(|transcript| {
+            transcript.at_client().any(|crossing| crate::transcript::holds_text(&crossing.message, text))
+        })
+    }
+
+    fn fresh_id(&mut self) -> Id {
+        self.next += 1;
+        Id::Number(self.next.to_string())
+    }
+}
+
+fn reason(connection: &Connection) -> String {
+    match connection.close_reason() {
+        Close::Ended => "closed".to_owned(),
+        Close::Broken(reason) => reason,
+    }
+}
