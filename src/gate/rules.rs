@@ -31,6 +31,11 @@ impl CheckSet {
         self
     }
 
+    /// Whether the check is on.
+    pub fn contains(&self, id: CheckId) -> bool {
+        checks::ALL.iter().position(|check| check.docs().id == id).is_some_and(|index| self.has(index))
+    }
+
     /// Whether the check at `index` of the registry is on.
     pub(super) fn has(&self, index: usize) -> bool {
         self.0.get(index).copied().unwrap_or(false)

@@ -1,0 +1,11 @@
+//! What is played: cases × arms × transports × revisions, filtered and sharded.
+
+mod arm;
+mod filter;
+mod prepare;
+mod selection;
+
+pub use arm::{Arm, UnknownArm};
+pub use filter::{Filter, FilterError, Partition};
+pub use prepare::{PlanError, Prepared, Suite, load_policy};
+pub use selection::{Selection, Trial};

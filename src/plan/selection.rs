@@ -1,0 +1,59 @@
+//! Chooses trials.
+
+use std::sync::Arc;
+
+use super::{Arm, Filter, Partition, Prepared, Suite};
+use crate::{protocol::Revision, transport};
+
+/// One execution.
+#[derive(Clone, Debug)]
+pub struct Trial {
+    /// The case with what its trials share.
+    pub prepared: Arc<Prepared>,
+    /// What stands in the middle.
+    pub arm: Arm,
+    /// What it travels on.
+    pub transport: transport::Kind,
+    /// What it is spoken in.
+    pub revision: Revision,
+}
+
+/// Which trials are meant.
+#[derive(Clone, Debug)]
+pub struct Selection {
+    /// In this order.
+    pub arms: Vec<Arm>,
+    /// Those that a case means something on.
+    pub transports: Vec<transport::Kind>,
+    /// Cases.
+    pub filter: Filter,
+    /// A shard of them.
+    pub partition: Option<Partition>,
+}
+
+impl Selection {
+    /// Every case in the arms and on the transports given.
+    pub fn new(arms: impl Into<Vec<Arm>>, transports: impl Into<Vec<transport::Kind>>) -> Self {
+        Self { arms: arms.into(), transports: transports.into(), filter: Filter::All, partition: None }
+    }
+
+    /// The trials: the cheapest transport first, so that failures show early.
+    pub fn trials(&self, suite: &Suite) -> Vec<Trial> {
+        let mut out = Vec::new();
+        for &transport in &self.transports {
+            for prepared in &suite.cases {
+                let case = &prepared.case;
+                let meant = self.filter.matches(case) && self.partition.is_none_or(|shard| shard.has(case));
+                if !meant || !case.body.transports.contains(&transport) {
+                    continue;
+                }
+                for &revision in &case.body.revisions {
+                    for &arm in &self.arms {
+                        out.push(Trial { prepared: Arc::clone(prepared), arm, transport, revision });
+                    }
+                }
+            }
+        }
+        out
+    }
+}

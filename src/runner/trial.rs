@@ -1,0 +1,100 @@
+//! One trial from its wiring to its transcript.
+
+use std::{collections::BTreeMap, panic::AssertUnwindSafe, path::PathBuf, sync::Arc, time::Duration};
+
+use futures_util::FutureExt as _;
+
+use super::wiring::Wiring;
+use crate::{
+    gate::{Delegation, Delegations, Gate, Guarded, Naive},
+    plan::{Prepared, Trial},
+    relay::SharedGate,
+    session::{Deadlines, Session},
+    transcript::{Event, Recorder, Trail, Transcript},
+};
+
+/// What every trial is played with.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// How long single steps may take.
+    pub deadlines: Deadlines,
+    /// How long a whole trial may take before it is blocked.
+    pub trial: Duration,
+    /// This program, which child processes are started from (`__bridge`).
+    /// Without it, stdio trials are blocked.
+    pub program: Option<PathBuf>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { deadlines: Deadlines::default(), trial: Duration::from_secs(30), program: None }
+    }
+}
+
+/// What was seen of a trial.
+#[derive(Debug)]
+pub struct Played {
+    /// From both sides of the gate.
+    pub transcript: Transcript,
+    /// What the gate says of itself.
+    pub trail: Trail,
+}
+
+/// Plays a trial. Whatever goes wrong is in the transcript: a trial never
+/// takes the run with it.
+pub async fn play(trial: &Trial, settings: &Settings) -> Played {
+    let recorder = Recorder::default();
+    let gate = gate(trial).map(SharedGate::new);
+    let attempt = AssertUnwindSafe(attempt(trial, settings, gate.clone(), recorder.clone())).catch_unwind();
+    let trouble = match tokio::time::timeout(settings.trial, attempt).await {
+        Ok(Ok(Ok(()))) => None,
+        Ok(Ok(Err(reason))) => Some(reason),
+        Ok(Err(_)) => Some("the harness panicked in this trial".to_owned()),
+        Err(_) => Some(format!("the trial was not over after {:?}", settings.trial)),
+    };
+    if let Some(trouble) = trouble {
+        recorder.event(Event::Trouble(trouble));
+    }
+    Played { transcript: recorder.take(), trail: gate.map(|gate| gate.trail()).unwrap_or_default() }
+}
+
+async fn attempt(
+    trial: &Trial,
+    settings: &Settings,
+    gate: Option<SharedGate>,
+    recorder: Recorder,
+) -> Result<(), String> {
+    let prepared = &trial.prepared;
+    let streams = prepared.case.body.steps.iter().any(crate::case::speaks_unasked);
+    let wiring = Wiring::new(prepared, trial.transport, gate, settings.program.clone(), recorder.clone(), streams)
+        .await
+        .map_err(|error| format!("the servers can't be started: {error}"))?;
+    let session = Session::new(&prepared.case, trial.revision, recorder.clone(), settings.deadlines, wiring);
+    let wiring = session.play().await?;
+    recorder.with(|transcript| transcript.states = wiring.states());
+    wiring.check().await
+}
+
+fn gate(trial: &Trial) -> Option<Box<dyn Gate>> {
+    let rules = &trial.prepared.rules;
+    match trial.arm.checks(rules.checks()) {
+        Some(checks) => Some(Box::new(Guarded::new(rules.with_checks(checks), delegations(&trial.prepared)))),
+        None if trial.arm == crate::plan::Arm::Direct => None,
+        None => Some(Box::new(Naive)),
+    }
+}
+
+/// The tokens that the host of this case holds for its user.
+fn delegations(prepared: &Arc<Prepared>) -> Delegations {
+    let host = &prepared.case.body.host;
+    let Some(user) = &host.user else { return BTreeMap::new() };
+    prepared
+        .servers
+        .iter()
+        .filter(|(name, _)| host.delegations.as_ref().is_none_or(|held| held.contains(name)))
+        .filter_map(|(name, server)| {
+            let token = server.token_of(user)?.to_owned();
+            Some((name.clone(), Delegation { token }))
+        })
+        .collect()
+}
