@@ -1,0 +1,250 @@
+//! The report document: everything that any rendering shows.
+//!
+//! No timing is in it: the same corpus and the same gate give the same bytes.
+
+use serde::Serialize;
+
+use crate::{
+    case::{Kind, Level},
+    plan::Suite,
+    score::{Ablation, Attribution, Category, Rate, Record, Scorecard, ablation, scorecards},
+    transport,
+};
+
+/// The version of the document's format.
+pub const SCHEMA: &str = "gateproof.report/1";
+
+/// A run, as figures and as trials.
+#[derive(Clone, Debug, Serialize)]
+pub struct Document {
+    /// [`SCHEMA`].
+    pub schema: &'static str,
+    /// The version of the harness.
+    pub gateproof: &'static str,
+    /// What was played.
+    pub corpus: CorpusLine,
+    /// The figures of each arm on each transport.
+    pub arms: Vec<ArmFigures>,
+    /// What each check is worth, where the ablation arms were played.
+    pub ablation: Vec<Ablation>,
+    /// Every trial, in the order of the plan.
+    pub trials: Vec<TrialLine>,
+    /// What was not tested, or could not be judged, with its reason.
+    pub not_tested: Vec<NotTested>,
+}
+
+/// What was played.
+#[derive(Clone, Debug, Serialize)]
+pub struct CorpusLine {
+    /// Over every file of the corpus.
+    pub sha256: String,
+    /// Case files.
+    pub files: usize,
+    /// Cases with their variants, that were selected.
+    pub cases: usize,
+    /// Of these: attacks.
+    pub attacks: usize,
+    /// Of these: honest cases.
+    pub benign: usize,
+    /// Of these: robustness probes.
+    pub robustness: usize,
+}
+
+/// A rate with its interval, under the name of what was counted.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Counted {
+    /// Attacks stopped; absent for other rates.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stopped: Option<usize>,
+    /// Honest cases served; absent for other rates.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub served: Option<usize>,
+    /// Of so many.
+    pub total: usize,
+    /// The same by cluster.
+    pub clusters: Rate,
+    /// Wilson's 95 % interval over clusters, rounded to four places.
+    pub wilson95: Option<(f64, f64)>,
+    /// The mean over categories, rounded to four places.
+    pub macro_average: Option<f64>,
+}
+
+/// One arm on one transport.
+#[derive(Clone, Debug, Serialize)]
+pub struct ArmFigures {
+    /// The arm.
+    pub name: String,
+    /// The transport.
+    pub transport: transport::Kind,
+    /// Attacks stopped.
+    pub attacks: Counted,
+    /// Honest cases served.
+    pub benign: Counted,
+    /// Attacks under which the honest work still worked.
+    pub utility_under_attack: Rate,
+    /// Robustness probes survived.
+    pub robustness: Rate,
+    /// The client was refused, the server got the request all the same.
+    pub leaks: usize,
+    /// Requests that reached a server for calls that had to be denied before it.
+    pub requests_for_denied: usize,
+    /// Refusals in due form.
+    pub refusals_well_formed: Rate,
+    /// Attacks stopped by the check that their case names.
+    pub stopped_as_named: Rate,
+    /// Could not be judged.
+    pub blocked: usize,
+    /// Not played.
+    pub untested: usize,
+    /// By category.
+    pub categories: Vec<Category>,
+}
+
+/// One trial.
+#[derive(Clone, Debug, Serialize)]
+pub struct TrialLine {
+    /// The case.
+    pub case: String,
+    /// What it is for.
+    pub kind: Kind,
+    /// How much a failure weighs.
+    pub level: Level,
+    /// What stood in the middle.
+    pub arm: String,
+    /// What it travelled on.
+    pub transport: transport::Kind,
+    /// What it was spoken in.
+    pub revision: &'static str,
+    /// What became of the step that it is about.
+    pub outcome: &'static str,
+    /// What it came to.
+    pub status: &'static str,
+    /// The checks that acted, by the gate's own account.
+    pub stopped_by: Vec<String>,
+    /// Whether that is the check that the case names.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub attribution: Option<Attribution>,
+    /// Why it isn't a pass.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub reasons: Vec<String>,
+}
+
+/// Something that was not tested.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct NotTested {
+    /// The case.
+    pub case: String,
+    /// In which arm.
+    pub arm: String,
+    /// On what.
+    pub transport: transport::Kind,
+    /// Why not.
+    pub reason: String,
+}
+
+/// Makes the document of a run.
+pub fn document(suite: &Suite, records: &[Record]) -> Document {
+    let mut transports: Vec<_> = Vec::new();
+    for record in records {
+        if !transports.contains(&record.transport) {
+            transports.push(record.transport);
+        }
+    }
+    Document {
+        schema: SCHEMA,
+        gateproof: env!("CARGO_PKG_VERSION"),
+        corpus: corpus(suite, records),
+        arms: scorecards(records).iter().map(figures).collect(),
+        ablation: transports.iter().flat_map(|&transport| ablation(records, transport)).collect(),
+        trials: records.iter().map(line).collect(),
+        not_tested: records.iter().filter_map(not_tested).collect(),
+    }
+}
+
+fn corpus(suite: &Suite, records: &[Record]) -> CorpusLine {
+    let mut cases: Vec<_> = records.iter().map(|record| (record.case.id.as_str(), record.case.body.kind)).collect();
+    cases.sort_unstable();
+    cases.dedup();
+    let of = |kind| cases.iter().filter(|(_, of)| *of == kind).count();
+    CorpusLine {
+        sha256: suite.digest().to_string(),
+        files: suite.corpus.files.len(),
+        cases: cases.len(),
+        attacks: of(Kind::Attack),
+        benign: of(Kind::Benign),
+        robustness: of(Kind::Robustness),
+    }
+}
+
+fn figures(card: &Scorecard) -> ArmFigures {
+    let counted = |rate: Rate, clusters: Rate, average: Option<f64>| Counted {
+        stopped: None,
+        served: None,
+        total: rate.total,
+        clusters,
+        wilson95: clusters.wilson95().map(|(low, high)| (round(low), round(high))),
+        macro_average: average.map(round),
+    };
+    ArmFigures {
+        name: card.arm.to_string(),
+        transport: card.transport,
+        attacks: Counted {
+            stopped: Some(card.attacks.hits),
+            ..counted(card.attacks, card.attack_clusters, card.macro_attacks())
+        },
+        benign: Counted {
+            served: Some(card.benign.hits),
+            ..counted(card.benign, card.benign_clusters, card.macro_benign())
+        },
+        utility_under_attack: card.utility,
+        robustness: card.robustness,
+        leaks: card.leaks,
+        requests_for_denied: card.requests_for_denied,
+        refusals_well_formed: card.refusals,
+        stopped_as_named: card.attributed,
+        blocked: card.blocked,
+        untested: card.untested,
+        categories: card.categories.clone(),
+    }
+}
+
+/// Four places: enough to tell two corpora apart, too few to differ by platform.
+fn round(share: f64) -> f64 {
+    (share * 1e4).round() / 1e4
+}
+
+fn line(record: &Record) -> TrialLine {
+    TrialLine {
+        case: record.case.id.to_string(),
+        kind: record.case.body.kind,
+        level: record.case.body.level,
+        arm: record.arm.to_string(),
+        transport: record.transport,
+        revision: record.revision.as_str(),
+        outcome: record.verdict.as_ref().map_or("inconclusive", |verdict| verdict.outcome.as_str()),
+        status: record.status().as_str(),
+        stopped_by: record.stopped_by.clone(),
+        attribution: record.attribution(),
+        reasons: match (&record.verdict, &record.untested) {
+            (Some(verdict), _) => verdict.reasons.clone(),
+            (None, Some(reason)) => vec![reason.clone()],
+            (None, None) => Vec::new(),
+        },
+    }
+}
+
+fn not_tested(record: &Record) -> Option<NotTested> {
+    let reason = match &record.verdict {
+        None => record.untested.clone()?,
+        Some(verdict) if verdict.status == crate::judge::Status::Blocked => {
+            format!("blocked: {}", verdict.reasons.first()?)
+        }
+        Some(_) => return None,
+    };
+    Some(NotTested {
+        case: record.case.id.to_string(),
+        arm: record.arm.to_string(),
+        transport: record.transport,
+        reason,
+    })
+}
