@@ -8,7 +8,7 @@
 use std::{
     collections::BTreeMap,
     io::{self, Read, Write},
-    net::{Ipv4Addr, Shutdown, SocketAddr, TcpStream},
+    net::{Ipv4Addr, Shutdown, SocketAddr},
     path::Path,
     thread,
     time::Duration,
@@ -160,6 +160,8 @@ fn copy(reader: &mut impl Read, writer: &mut impl Write) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use std::net::TcpStream;
+
     use super::{
         super::{Close, Exchange, Frame},
         *,

@@ -42,7 +42,7 @@ const FLUSH: Duration = Duration::from_secs(1);
 ///   status and media type;
 /// - an event stream, as a [`Form::Event`] for each message and one
 ///   [`Form::End`]; a GET first brings an event with no bytes, which says that
-///   the stream is open ([`reply::open_stream`]);
+///   the stream is open ([`super::open_stream`]);
 /// - [`Form::Stopped`], where the referee stopped it;
 /// - [`Form::Whole`] with status [`UNREACHABLE`], also after events.
 ///

@@ -4,7 +4,11 @@ use std::{io, net::Ipv4Addr, pin::pin, sync::Arc, time::Duration};
 
 use http::{Method, Request, Response, StatusCode};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
-use hyper::{body::Incoming, server::conn::http1, service::service_fn};
+use hyper::{
+    body::{Body as _, Incoming},
+    server::conn::http1,
+    service::service_fn,
+};
 use hyper_util::rt::TokioIo;
 use tokio::{
     net::{TcpListener, TcpStream},
@@ -139,6 +143,9 @@ async fn handle(
         _ => return Ok(refusal(StatusCode::METHOD_NOT_ALLOWED)),
     };
     let headers = headers::carried(request.headers());
+    if request.body().size_hint().lower() > BODY_CAP as u64 {
+        return Ok(refusal(StatusCode::PAYLOAD_TOO_LARGE));
+    }
     let body = match Limited::new(request.into_body(), BODY_CAP).collect().await {
         Ok(body) => body.to_bytes(),
         Err(error) if error.is::<LengthLimitError>() => return Ok(refusal(StatusCode::PAYLOAD_TOO_LARGE)),

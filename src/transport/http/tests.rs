@@ -284,9 +284,13 @@ async fn what_was_accepted_is_sent_although_the_owner_is_gone() {
 async fn the_listener_serves_one_path_and_forgets_who_left() {
     let Listener { url, connection: mut server } = Listener::bind().await.unwrap();
     let address = url.strip_prefix("http://").unwrap().strip_suffix("/mcp").unwrap();
-    for (line, status) in [("GET /.well-known/x", "404"), ("PUT /mcp", "405")] {
+    let announced = (BODY_CAP + 1).to_string();
+    for (line, length, status) in
+        [("GET /.well-known/x", "0", "404"), ("PUT /mcp", "0", "405"), ("POST /mcp", announced.as_str(), "413")]
+    {
         let mut stream = TcpStream::connect(address).await.unwrap();
-        stream.write_all(format!("{line} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").as_bytes()).await.unwrap();
+        let head = format!("{line} HTTP/1.1\r\nhost: x\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n");
+        stream.write_all(head.as_bytes()).await.unwrap();
         let mut answer = String::new();
         stream.read_to_string(&mut answer).await.unwrap();
         assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{answer}");

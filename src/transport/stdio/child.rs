@@ -1,13 +1,13 @@
 //! A child process whose standard streams are a connection.
 
 use std::{
-    collections::{BTreeMap, VecDeque},
+    collections::BTreeMap,
     io,
     os::unix::process::ExitStatusExt,
     path::Path,
     process::{ExitStatus, Stdio},
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
@@ -15,7 +15,7 @@ use std::{
 
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::{
-    io::{AsyncRead, AsyncReadExt},
+    io::{AsyncRead, AsyncWrite},
     process::Command,
     sync::watch,
     task::JoinHandle,
@@ -25,10 +25,8 @@ use tokio::{
 use super::{
     super::{Close, Connection},
     lines,
+    tail::{self, Tail},
 };
-
-/// How much of the end of standard error is kept, in bytes.
-const TAIL: usize = 64 << 10;
 
 /// How much of it a close reason quotes, in bytes.
 const QUOTED: usize = 2 << 10;
@@ -77,7 +75,7 @@ impl Child {
         let group = Arc::new(Group { pid, reaped: AtomicBool::new(false) });
         let tail = Arc::<Tail>::default();
         let (exit, exited) = watch::channel(None);
-        let drained = tokio::spawn(drain(stderr, Arc::clone(&tail)));
+        let drained = tokio::spawn(tail::drain(stderr, Arc::clone(&tail)));
         tokio::spawn(supervise(child, Arc::clone(&group), Arc::clone(&tail), drained, exit));
         let process = Process { group, tail, exited };
         Ok(Self { connection: connect(stdin, stdout, process.exited.clone()), process })
@@ -114,7 +112,7 @@ pub struct Process {
 impl Process {
     /// The end of what it wrote to standard error, at most 64 KiB.
     pub fn stderr_tail(&self) -> String {
-        self.tail.text(TAIL)
+        self.tail.text(tail::KEPT)
     }
 
     /// Its process id, which is also the id of its group.
@@ -164,30 +162,10 @@ impl Group {
     }
 }
 
-/// The end of a byte stream.
-#[derive(Debug, Default)]
-struct Tail(Mutex<VecDeque<u8>>);
-
-impl Tail {
-    fn push(&self, bytes: &[u8]) {
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.extend(bytes);
-        let excess = kept.len().saturating_sub(TAIL);
-        kept.drain(..excess);
-    }
-
-    /// At most the last `most` bytes.
-    fn text(&self, most: usize) -> String {
-        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let bytes: Vec<u8> = kept.range(kept.len().saturating_sub(most)..).copied().collect();
-        String::from_utf8_lossy(&bytes).into_owned()
-    }
-}
-
 /// The standard streams as a connection that ends with how the process ended.
 fn connect<W, R>(stdin: W, stdout: R, exited: watch::Receiver<Option<Close>>) -> Connection
 where
-    W: tokio::io::AsyncWrite + Send + Unpin + 'static,
+    W: AsyncWrite + Send + Unpin + 'static,
     R: AsyncRead + Send + Unpin + 'static,
 {
     let (mut connection, from_owner, to_owner) = Connection::new();
@@ -226,13 +204,6 @@ async fn supervise(
     group.reaped.store(true, Ordering::Release);
     let _ = timeout(LINGER, drained).await;
     exit.send_replace(Some(reason(status, &tail.text(QUOTED))));
-}
-
-async fn drain(mut stream: impl AsyncRead + Unpin, tail: Arc<Tail>) {
-    let mut buffer = vec![0; 8 << 10];
-    while let Ok(length @ 1..) = stream.read(&mut buffer).await {
-        tail.push(&buffer[..length]);
-    }
 }
 
 async fn wait(mut exited: watch::Receiver<Option<Close>>) -> Close {
@@ -302,9 +273,9 @@ mod tests {
     async fn only_the_end_of_standard_error_is_kept() {
         let mut child = spawn(&["sh", "-c", "head -c 200000 /dev/zero | tr '\\0' x >&2; echo end >&2"], &[]);
         assert_eq!(next(&mut child).await, None);
-        let tail = child.stderr_tail();
-        assert_eq!(tail.len(), TAIL);
-        assert!(tail.ends_with("xend\n"));
+        let kept = child.stderr_tail();
+        assert_eq!(kept.len(), tail::KEPT);
+        assert!(kept.ends_with("xend\n"));
     }
 
     #[tokio::test]

@@ -131,7 +131,7 @@ mod tests {
 
     /// What arrives when `wire` is read in pieces of the given sizes.
     async fn received(wire: &[u8], sizes: &[usize]) -> Vec<Bytes> {
-        let mut reader = tokio_test_reader(wire, sizes);
+        let mut reader = pieces(wire, sizes);
         let (to_owner, incoming) = mpsc::channel(1024);
         assert_eq!(read(&mut reader, &to_owner).await, Close::Ended);
         drop(to_owner);
@@ -141,18 +141,13 @@ mod tests {
     }
 
     /// A reader that gives at most the next of `sizes` bytes a time.
-    fn tokio_test_reader(wire: &[u8], sizes: &[usize]) -> impl AsyncRead + Unpin {
+    fn pieces(wire: &[u8], sizes: &[usize]) -> impl AsyncRead + Unpin {
         let mut chained: Box<dyn AsyncRead + Unpin> = Box::new(tokio::io::empty());
         let mut rest = wire;
-        let mut pieces = Vec::new();
-        for size in sizes {
+        for size in sizes.iter().chain([&usize::MAX]) {
             let (piece, after) = rest.split_at((*size).min(rest.len()));
-            pieces.push(piece.to_vec());
+            chained = Box::new(chained.chain(std::io::Cursor::new(piece.to_vec())));
             rest = after;
-        }
-        pieces.push(rest.to_vec());
-        for piece in pieces {
-            chained = Box::new(chained.chain(std::io::Cursor::new(piece)));
         }
         chained
     }

@@ -2,6 +2,7 @@
 
 mod child;
 mod lines;
+mod tail;
 
 pub use child::{Child, Process};
 pub use lines::{LINE_CAP, over};
