@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use clap::Args;
 
 use super::exit;
+use crate::transport::bridge::run_bridge;
 
 /// Relays standard input and output to the harness that started this process.
 #[derive(Debug, Args)]
@@ -17,7 +18,7 @@ pub(super) struct BridgeArgs {
     token: String,
     /// The words of the server that it stands for.
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-    words: Vec<String>,
+    _words: Vec<String>,
 }
 
 /// Runs until either side closes. Nothing slow comes before it: each stdio
@@ -26,16 +27,8 @@ pub(super) fn run(args: &BridgeArgs) -> u8 {
     let argv: Vec<String> = std::env::args().collect();
     let env: BTreeMap<String, String> = std::env::vars().collect();
     let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else { return exit::BUG };
-    match runtime.block_on(relay(args, argv, env)) {
+    match runtime.block_on(run_bridge(&args.to, &args.token, argv, env)) {
         Ok(()) => exit::FINE,
         Err(_) => exit::FAILED,
     }
-}
-
-// WIRE: the one place to change when `transport::bridge` is merged:
-// `crate::transport::bridge::run_bridge(&args.to, &args.token, argv, env).await`
-async fn relay(args: &BridgeArgs, argv: Vec<String>, env: BTreeMap<String, String>) -> std::io::Result<()> {
-    std::future::ready(()).await;
-    let _ = (&args.to, &args.token, &args.words, argv, env);
-    Err(std::io::Error::other("the bridge is not merged yet"))
 }

@@ -7,12 +7,14 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use bytes::Bytes;
+use tokio::sync::mpsc;
 use wiremock::{Mock, MockServer, Request, Respond, ResponseTemplate, matchers::any};
 
 use super::{Served, Stage, Web};
 use crate::{
     protocol::{Direction, Leg, Message, ServerName, Shape},
     transcript::{Crossing, Dress, Event, Recorder},
+    transport::{Carrier, Connection, Exchange, Frame, Verb, http},
 };
 
 /// Where redirects lead: the URLs of a case's servers, known once all are up.
@@ -137,7 +139,7 @@ impl Respond for Whole {
             }
         }
         let body = if response.events {
-            response.bodies.iter().flat_map(|body| event(body)).collect()
+            response.bodies.iter().flat_map(|body| http::sse::encode(body)).collect()
         } else {
             response.bodies.concat()
         };
@@ -146,18 +148,6 @@ impl Respond for Whole {
             None => template,
         }
     }
-}
-
-/// One message as an event; its line ends become `data:` lines.
-fn event(body: &[u8]) -> Vec<u8> {
-    let mut out = b"event: message\n".to_vec();
-    for line in body.split(|&byte| byte == b'\n') {
-        out.extend_from_slice(b"data: ");
-        out.extend_from_slice(line);
-        out.push(b'\n');
-    }
-    out.push(b'\n');
-    out
 }
 
 /// A scripted server behind wiremock.
@@ -182,4 +172,46 @@ impl WholeBody {
         let requests = self.0.received_requests().await.unwrap_or_default();
         requests.iter().filter(|request| request.method.as_str() == "POST").count()
     }
+}
+
+/// Serves a scripted server that speaks unasked, on the listener's `connection`.
+pub async fn stream(face: Face, connection: Connection, mut unasked: mpsc::UnboundedReceiver<Bytes>) {
+    let Connection { outgoing, mut incoming, tasks, .. } = connection;
+    loop {
+        let frames = tokio::select! {
+            biased;
+            frame = incoming.recv() => match frame {
+                Some(frame) => answer(&face, frame),
+                None => break,
+            },
+            said = unasked.recv() => match said {
+                Some(said) => {
+                    face.record(Direction::Replyward, Message::new(said.clone()), Dress::default());
+                    vec![http::event(Exchange::NONE, Vec::new(), said)]
+                }
+                None => break,
+            },
+        };
+        for frame in frames {
+            if outgoing.send(frame).await.is_err() {
+                break;
+            }
+        }
+    }
+    drop(tasks);
+}
+
+fn answer(face: &Face, frame: Frame) -> Vec<Frame> {
+    let Carrier::Request { verb, headers } = frame.carrier else { return Vec::new() };
+    let verb = match verb {
+        Verb::Get => return vec![http::open_stream(frame.exchange, Vec::new())],
+        Verb::Post => "POST",
+        Verb::Delete => "DELETE",
+    };
+    let Response { status, headers, bodies, events } = face.answer(verb, headers, frame.body);
+    if !events {
+        return vec![http::whole(frame.exchange, status, headers, bodies.concat())];
+    }
+    let events = bodies.into_iter().map(|body| http::event(frame.exchange, headers.clone(), body));
+    events.chain([http::end(frame.exchange)]).collect()
 }

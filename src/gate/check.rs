@@ -1,10 +1,13 @@
 //! What a check is.
 
 use super::{
-    Delegations, Event, Facts, InFlight, Listing, Passing, Proposals, Rules, SchemaCache, ServerFacts, ServerPolicy,
-    checks::CheckId,
+    Delegations, Event, Facts, InFlight, Listing, Passing, Progress, Proposals, Rules, SchemaCache, ServerFacts,
+    ServerPolicy, checks::CheckId,
 };
-use crate::protocol::{Direction, Message, Shape};
+use crate::protocol::{
+    Direction, Message, Shape,
+    strict::{Document, Node},
+};
 
 /// A check's documentation: what `explain`, the reports and the docs show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,6 +55,10 @@ pub struct Context<'a> {
     pub answered: Option<&'a InFlight>,
     /// The definitions in it, for the reply to a listing.
     pub listing: Option<&'a Listing>,
+    /// The event is a request under an id that is in flight already.
+    pub id_in_use: bool,
+    /// What a progress notification of the server is to the requests in flight.
+    pub progress: Option<Progress>,
 }
 
 impl<'a> Context<'a> {
@@ -95,4 +102,57 @@ pub(super) fn response<'a>(event: &Event<'a>) -> Option<&'a Message> {
         }
         _ => None,
     }
+}
+
+/// Requests that make the server do or disclose something, on their way to it.
+pub(super) fn acting_request<'a>(event: &Event<'a>) -> Option<&'a Message> {
+    const ACTING: [&str; 5] =
+        ["tools/call", "resources/read", "resources/subscribe", "prompts/get", "completion/complete"];
+    match event {
+        Event::Passing(Passing { direction: Direction::Requestward, message, .. }) => {
+            message.method().is_some_and(|method| ACTING.contains(&method)).then_some(*message)
+        }
+        _ => None,
+    }
+}
+
+/// The result of a tool call, on its way to the client.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct CallResult<'a> {
+    /// The document that it stands in.
+    pub(super) document: &'a Document,
+    /// The value under `result`.
+    pub(super) result: &'a Node,
+    /// The call.
+    pub(super) call: &'a InFlight,
+    /// What the server says that it is.
+    pub(super) says: Says,
+}
+
+/// What a result of a tool call says that it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Says {
+    /// A success.
+    Success,
+    /// `isError` is true: an honest failure has its own words.
+    Failure,
+    /// Two readers may take it for different things.
+    Neither,
+}
+
+/// The result of a tool call in this event, if it is one; never an error reply.
+pub(super) fn call_result<'a>(context: &Context<'a>, event: &Event<'a>) -> Option<CallResult<'a>> {
+    let message = response(event)?;
+    let call = context.answered.filter(|request| request.method == "tools/call")?;
+    let document = message.document().ok()?;
+    let result = message.result()?;
+    let count = |node: &Node, key: &str| node.members().iter().filter(|member| member.key == key).count();
+    let flag = result.member("isError");
+    let says = match flag.map(Node::as_bool) {
+        _ if count(&document.root, "result") > 1 || count(result, "isError") > 1 => Says::Neither,
+        None | Some(Some(false)) => Says::Success,
+        Some(Some(true)) => Says::Failure,
+        Some(None) => Says::Neither,
+    };
+    Some(CallResult { document, result, call, says })
 }

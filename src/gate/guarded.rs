@@ -3,8 +3,8 @@
 use bytes::Bytes;
 
 use super::{
-    Act, Context, Decision, Delegations, Event, Facts, Gate, InFlight, Listing, Passing, Rewrite, Rules, Ruling,
-    checks,
+    Act, Context, Decision, Delegations, Event, Facts, Gate, Listing, Passing, Rewrite, Rules, Ruling, checks,
+    facts::Absorbed,
     proposals::{Answers, Proposals, Refusing},
 };
 use crate::protocol::{Direction, Id, Message, Shape, Splice, apply_splices, error_reply};
@@ -15,52 +15,66 @@ pub struct Guarded {
     rules: Rules,
     delegations: Delegations,
     facts: Facts,
+    /// In which order the checks run. What they propose is always composed in
+    /// the registry's order; tests permute this one to show that it is idle.
+    order: Vec<usize>,
 }
 
 impl Guarded {
     /// A gate at the start of a session.
     pub fn new(rules: Rules, delegations: Delegations) -> Self {
-        Self { rules, delegations, facts: Facts::default() }
+        Self { rules, delegations, facts: Facts::default(), order: (0..checks::ALL.len()).collect() }
+    }
+
+    /// The same gate with its checks run in another order.
+    #[cfg(test)]
+    pub(super) fn in_order(mut self, order: Vec<usize>) -> Self {
+        self.order = order;
+        self
     }
 }
 
 impl Gate for Guarded {
     fn decide(&mut self, event: &Event<'_>) -> Ruling {
-        let (answered, listing) = self.facts.absorb(&self.rules, event);
-        let mut proposals = Proposals::default();
+        let absorbed = self.facts.absorb(&self.rules, event);
         let context = Context {
             rules: &self.rules,
             facts: &self.facts,
             delegations: &self.delegations,
-            answered: answered.as_ref(),
-            listing: listing.as_ref(),
+            answered: absorbed.answered.as_ref(),
+            listing: absorbed.listing.as_ref(),
+            id_in_use: absorbed.id_in_use,
+            progress: absorbed.progress,
         };
-        for (index, check) in checks::ALL.iter().enumerate() {
+        let mut each: Vec<Option<Proposals>> = checks::ALL.iter().map(|_| None).collect();
+        for &index in &self.order {
             if self.rules.checks().has(index) {
-                proposals.begin(check.docs().id);
+                let check = checks::ALL[index];
+                let mut proposals = Proposals::new(check.docs().id);
                 check.inspect(&context, event, &mut proposals);
+                each[index] = Some(proposals);
             }
         }
-        let decision = self.compose(event, answered.as_ref(), listing.as_ref(), &proposals);
+        let Some(proposals) = each.into_iter().flatten().reduce(|mut all, next| {
+            all.append(next);
+            all
+        }) else {
+            return Ruling::forward();
+        };
+        let decision = self.compose(event, &absorbed, &proposals);
         Ruling { decision, findings: proposals.findings }
     }
 }
 
 impl Guarded {
-    fn compose(
-        &mut self,
-        event: &Event<'_>,
-        answered: Option<&InFlight>,
-        listing: Option<&Listing>,
-        proposals: &Proposals,
-    ) -> Decision {
+    fn compose(&mut self, event: &Event<'_>, absorbed: &Absorbed, proposals: &Proposals) -> Decision {
         if let Some(refusal) = proposals.refusals.first() {
-            return Decision::Refuse { reply: self.refuse(event, answered, refusal) };
+            return Decision::Refuse { reply: self.refuse(event, absorbed, refusal) };
         }
         let mut rewrite = Rewrite { body: None, headers: proposals.headers.clone(), env: proposals.env.clone() };
         if let Event::Passing(passing) = event {
             let mut splices = proposals.splices.clone();
-            if let Some(listing) = listing {
+            if let Some(listing) = &absorbed.listing {
                 splices.extend(shown(passing.message, listing, proposals));
             }
             if !splices.is_empty() {
@@ -71,7 +85,7 @@ impl Guarded {
     }
 
     /// The error that the client gets in the place of what was refused.
-    fn refuse(&mut self, event: &Event<'_>, answered: Option<&InFlight>, refusal: &Refusing) -> Option<Bytes> {
+    fn refuse(&mut self, event: &Event<'_>, absorbed: &Absorbed, refusal: &Refusing) -> Option<Bytes> {
         let Event::Passing(Passing { server, direction, message, .. }) = event else {
             // A relay that stops at a head or a hop answers the exchange's own request.
             return Some(reply(None, refusal));
@@ -86,18 +100,15 @@ impl Guarded {
                 if message.shape() == Shape::Notification {
                     return None;
                 }
-                if let Some(id) = message.id() {
-                    // A second request under an id that is in flight must not
-                    // take the first one's place.
-                    let own = self.facts.server(server).in_flight.get(id);
-                    if own.is_some_and(|first| first.request.raw() == message.raw()) {
-                        self.facts.refused(server, id);
-                    }
+                // A second request under an id that is in flight leaves the
+                // first one waiting.
+                if let Some(id) = message.id().filter(|_| absorbed.taken) {
+                    self.facts.refused(server, id);
                 }
                 Some(reply(message.id(), refusal))
             }
             (Answers::Own, Direction::Replyward) => {
-                let id = answered.and_then(|request| request.request.id()).or(message.id());
+                let id = absorbed.answered.as_ref().and_then(|request| request.request.id()).or(message.id());
                 (message.shape() == Shape::Response).then(|| reply(id, refusal))
             }
         }

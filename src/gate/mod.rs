@@ -9,23 +9,27 @@
 //!   as it came and proposes; what the gate does is composed from all proposals,
 //!   so the order of the checks can't change a verdict.
 
+mod bounds;
 mod check;
 pub mod checks;
 mod event;
 mod facts;
 mod guarded;
+mod json;
 mod naive;
 mod policy;
 mod proposals;
 mod rules;
 mod ruling;
 mod schema;
+#[cfg(test)]
+mod testing;
 pub mod text;
 
 pub use check::{Check, Context, Docs};
 pub use checks::CheckId;
 pub use event::{Approval, Event, Head, Hop, Opening, Passing, Reach};
-pub use facts::{Facts, InFlight, Listed, Listing, ListingKind, ServerFacts};
+pub use facts::{Facts, InFlight, KnownTool, Listed, Listing, ListingKind, Progress, ServerFacts};
 pub use guarded::Guarded;
 pub use naive::Naive;
 pub use policy::{

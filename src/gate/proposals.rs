@@ -5,13 +5,13 @@ use std::ops::Range;
 use super::{Act, CheckId, Finding};
 use crate::protocol::{Id, Splice};
 
-/// Collects what the checks propose about one event.
-#[derive(Debug, Default)]
+/// Collects what one check proposes about one event.
+#[derive(Debug)]
 pub struct Proposals {
-    check: Option<CheckId>,
+    check: CheckId,
     /// What each check said, in order.
     pub(super) findings: Vec<Finding>,
-    /// The error code and the words of the first refusal of each check.
+    /// The first refusal, with its error code and words.
     pub(super) refusals: Vec<Refusing>,
     /// Items of the listing to leave out, by index.
     pub(super) withheld: Vec<usize>,
@@ -47,22 +47,39 @@ pub(super) enum Answers {
 }
 
 impl Proposals {
-    /// Whose proposals come next.
-    pub(super) fn begin(&mut self, check: CheckId) {
-        self.check = Some(check);
-    }
-
-    fn finding(&mut self, rule: &'static str, why: impl Into<String>, act: Act) {
-        if let Some(check) = self.check {
-            self.findings.push(Finding { check, rule, why: why.into(), act });
+    /// Nothing proposed yet, by `check`.
+    pub(super) fn new(check: CheckId) -> Self {
+        Self {
+            check,
+            findings: Vec::new(),
+            refusals: Vec::new(),
+            withheld: Vec::new(),
+            replaced: Vec::new(),
+            splices: Vec::new(),
+            headers: Vec::new(),
+            env: Vec::new(),
         }
     }
 
+    /// Appends what another check proposed.
+    pub(super) fn append(&mut self, other: Self) {
+        self.findings.extend(other.findings);
+        self.refusals.extend(other.refusals);
+        self.withheld.extend(other.withheld);
+        self.replaced.extend(other.replaced);
+        self.splices.extend(other.splices);
+        self.headers.extend(other.headers);
+        self.env.extend(other.env);
+    }
+
+    fn finding(&mut self, rule: &'static str, why: impl Into<String>, act: Act) {
+        self.findings.push(Finding { check: self.check, rule, why: why.into(), act });
+    }
+
     fn refusing(&mut self, rule: &'static str, why: String, code: i64, answers: Answers) {
-        let Some(check) = self.check else { return };
         self.finding(rule, why.clone(), Act::Refused);
-        if !self.refusals.iter().any(|refusal| refusal.check == check) {
-            self.refusals.push(Refusing { check, rule, why, code, answers });
+        if self.refusals.is_empty() {
+            self.refusals.push(Refusing { check: self.check, rule, why, code, answers });
         }
     }
 

@@ -103,9 +103,10 @@ impl Rules {
             };
             on = on.with(id, *switch);
         }
-        for (server, settings) in &policy.servers {
+        let named = policy.servers.iter().map(|(server, settings)| (vec!["servers", server.as_str()], settings));
+        for (path, settings) in named.chain([(vec!["default"], &policy.default)]) {
             for (tool, settings) in &settings.tools {
-                let path = ["servers", server.as_str(), "tools", tool.as_str()];
+                let path = [&path[..], &["tools", tool.as_str()]].concat();
                 let at = |more: &[&'static str]| [&path[..], more].concat();
                 let under = |more: &[&'static str], key| [&at(more)[..], &[key]].concat();
                 if let Some(show) = &settings.show {

@@ -5,8 +5,9 @@ use std::{
     sync::{Arc, PoisonError, RwLock},
 };
 
-use jsonschema::{Draft, Retrieve, Uri, Validator};
+use jsonschema::{Draft, PatternOptions, Retrieve, Uri, Validator};
 
+use super::bounds::{Unbounded, bounded};
 use crate::protocol::strict;
 
 /// Why a schema can't be enforced.
@@ -21,12 +22,18 @@ pub enum SchemaProblem {
     /// It is larger than any schema should be.
     #[error("the schema is larger than {MAX_BYTES} bytes")]
     TooLarge,
+    /// It would take for ever, or nearly.
+    #[error("the schema leads back to itself, or branches too often")]
+    TooCostly,
 }
 
 /// The largest schema that is compiled, in bytes.
 const MAX_BYTES: usize = 256 * 1024;
 /// How many compiled schemas are kept; past that the cache starts anew.
 const MAX_ENTRIES: usize = 4096;
+
+/// How often a pattern with look-around may go back before it counts as broken.
+const MAX_BACKTRACKS: usize = 100_000;
 
 type Compiled = Result<Arc<Validator>, SchemaProblem>;
 
@@ -73,8 +80,16 @@ fn compile(schema: &str) -> Compiled {
         .root
         .to_value()
         .ok_or_else(|| SchemaProblem::NotJson("duplicate keys, or numbers beyond a double".to_owned()))?;
+    if !value.is_object() && !value.is_boolean() {
+        return Err(SchemaProblem::NotASchema("neither an object nor a truth value".to_owned()));
+    }
+    bounded(&value).map_err(|problem| match problem {
+        Unbounded::Costly => SchemaProblem::TooCostly,
+        Unbounded::Away => SchemaProblem::NotASchema("a reference leaves the document, or goes by a name".to_owned()),
+    })?;
     jsonschema::options()
         .with_draft(Draft::Draft202012)
+        .with_pattern_options(PatternOptions::fancy_regex().backtrack_limit(MAX_BACKTRACKS))
         .with_retriever(NoRemote)
         .build(&value)
         .map(Arc::new)

@@ -8,7 +8,7 @@ use super::{Exchanges, SharedGate};
 use crate::{
     gate::{Decision, Event, Passing},
     protocol::{Direction, Id, Message, REFUSED, ServerName, Shape, Splice, apply_splices, error_reply},
-    transport::{Carrier, Connection, Exchange, Form, Frame, ReplyHead, Verb},
+    transport::{Carrier, Connection, Exchange, Form, Frame, Verb, http},
 };
 
 /// Relays until either leg ends. What the server still says after the client
@@ -62,6 +62,10 @@ struct Relay {
 impl Relay {
     /// What goes back to the client, and what goes on to the server.
     fn requestward(&self, mut frame: Frame) -> (Vec<Frame>, Option<Frame>) {
+        if let Carrier::Request { headers, .. } = &mut frame.carrier {
+            // The host is the gate's own on this leg and the server's on the next.
+            headers.retain(|(name, _)| name != "host");
+        }
         let message = Message::new(frame.body.clone());
         if matches!(frame.carrier, Carrier::Request { verb: Verb::Post, .. }) {
             let id = (message.shape() == Shape::Request).then(|| message.id().cloned()).flatten();
@@ -94,7 +98,7 @@ impl Relay {
                 self.exchanges.end(frame.exchange);
                 let answer = match reply {
                     Some(body) => json(frame.exchange, body),
-                    None => empty(frame.exchange, 202),
+                    None => http::accepted(frame.exchange),
                 };
                 (vec![answer], None)
             }
@@ -152,7 +156,7 @@ impl Relay {
             Decision::Refuse { reply: None } if head.is_none() => Vec::new(),
             Decision::Refuse { reply: None } if form == Form::Whole => match waiting.and_then(|waiting| waiting.id) {
                 Some(id) => vec![json(frame.exchange, withheld(&id))],
-                None => vec![empty(frame.exchange, 202)],
+                None => vec![http::accepted(frame.exchange)],
             },
             Decision::Refuse { reply: None } => {
                 // The stream may still bring the real reply.
@@ -167,7 +171,7 @@ impl Relay {
     /// The answer to a request whose response the gate stopped at its head.
     fn stopped(&self, exchange: Exchange) -> Frame {
         let waiting = self.exchanges.end(exchange).unwrap_or_default();
-        let Some(id) = waiting.id else { return empty(exchange, 202) };
+        let Some(id) = waiting.id else { return http::accepted(exchange) };
         let Some(refusal) = waiting.stopped else { return json(exchange, withheld(&id)) };
         // The gate wrote its refusal before it knew whose request this was.
         let message = Message::new(refusal);
@@ -192,12 +196,5 @@ fn event_like(frame: &Frame) -> Frame {
 }
 
 fn json(exchange: Exchange, body: Bytes) -> Frame {
-    let headers = vec![("content-type".to_owned(), "application/json".to_owned())];
-    let head = Arc::new(ReplyHead { status: 200, headers });
-    Frame { exchange, carrier: Carrier::Reply { head, form: Form::Whole }, body }
-}
-
-fn empty(exchange: Exchange, status: u16) -> Frame {
-    let head = Arc::new(ReplyHead { status, headers: Vec::new() });
-    Frame { exchange, carrier: Carrier::Reply { head, form: Form::Whole }, body: Bytes::new() }
+    http::whole(exchange, 200, vec![("content-type".to_owned(), "application/json".to_owned())], body)
 }

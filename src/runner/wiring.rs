@@ -8,7 +8,7 @@ use crate::{
     case::Mutation,
     endpoint::{
         Scripted, Stage, lines,
-        web::{Face, Urls, WholeBody},
+        web::{self, Face, Urls, WholeBody},
     },
     gate::{Opening, Reach},
     plan::Prepared,
@@ -16,7 +16,12 @@ use crate::{
     relay::{Exchanges, SharedGate, pump},
     session::World,
     transcript::Recorder,
-    transport::{self, Connection, Tasks},
+    transport::{
+        self, Careless, Connection, Tasks,
+        bridge::Rendezvous,
+        http::{self, Listener},
+        stdio::{Child, Process},
+    },
 };
 
 /// The world of one trial.
@@ -30,6 +35,8 @@ pub(super) struct Wiring {
     whole: BTreeMap<ServerName, WholeBody>,
     urls: BTreeMap<ServerName, String>,
     tasks: Tasks,
+    /// Child processes; dropping one kills its whole group.
+    processes: Vec<Process>,
 }
 
 impl Wiring {
@@ -40,7 +47,7 @@ impl Wiring {
         gate: Option<SharedGate>,
         program: Option<PathBuf>,
         recorder: Recorder,
-        _streams: bool,
+        streams: bool,
     ) -> Result<Self, String> {
         let stages = prepared
             .servers
@@ -56,14 +63,15 @@ impl Wiring {
             whole: BTreeMap::new(),
             urls: BTreeMap::new(),
             tasks: Tasks::default(),
+            processes: Vec::new(),
         };
         if kind == transport::Kind::Http {
-            wiring.start_web().await;
+            wiring.start_web(streams).await?;
         }
         Ok(wiring)
     }
 
-    async fn start_web(&mut self) {
+    async fn start_web(&mut self, streams: bool) -> Result<(), String> {
         let urls = Urls::default();
         for (server, stage) in &self.stages {
             let face = Face {
@@ -73,11 +81,20 @@ impl Wiring {
                 session: format!("session-{server}"),
                 recorder: self.recorder.clone(),
             };
-            let whole = WholeBody::start(face).await;
-            self.urls.insert(server.clone(), whole.url());
-            self.whole.insert(server.clone(), whole);
+            let url = if streams {
+                let Listener { url, connection } = Listener::bind().await.map_err(|error| error.to_string())?;
+                self.tasks.keep(tokio::spawn(web::stream(face, connection, stage.listen())));
+                url
+            } else {
+                let whole = WholeBody::start(face).await;
+                let url = whole.url();
+                self.whole.insert(server.clone(), whole);
+                url
+            };
+            self.urls.insert(server.clone(), url);
         }
         let _ = urls.set(self.urls.clone());
+        Ok(())
     }
 
     /// The state of every server now.
@@ -110,7 +127,12 @@ impl Wiring {
         self.tasks.keep(tokio::spawn(task));
     }
 
-    async fn connect_memory(&mut self, server: &ServerName) -> Result<Connection, String> {
+    fn relay(&mut self, gate: SharedGate, server: &ServerName, downstream: Connection, upstream: Connection) {
+        let exchanges = Exchanges::new(gate.clone(), server.clone());
+        self.tasks.keep(tokio::spawn(pump(gate, server.clone(), exchanges, downstream, upstream)));
+    }
+
+    fn connect_memory(&mut self, server: &ServerName) -> Result<Connection, String> {
         let stage = self.stage(server)?;
         let Some(gate) = self.gate.clone() else {
             let (client, end) = transport::pair();
@@ -123,17 +145,75 @@ impl Wiring {
         let Ok(env) = gate.open(&opening) else { return Ok(client) };
         let (upstream, end) = transport::pair();
         self.serve(server, stage, &env, end);
-        let exchanges = Exchanges::new(gate.clone(), server.clone());
-        self.tasks.keep(tokio::spawn(pump(gate, server.clone(), exchanges, downstream, upstream)));
+        self.relay(gate, server, downstream, upstream);
         Ok(client)
+    }
+
+    /// Starts a child whose standard streams end here: what a client or a gate
+    /// starts as its server. Gives both ends, and the environment that the child saw.
+    async fn child(
+        &mut self,
+        rendezvous: &Rendezvous,
+        env: &BTreeMap<String, String>,
+    ) -> Result<(Connection, Connection, BTreeMap<String, String>), String> {
+        let program = self.program.as_deref().ok_or("stdio needs the program that children are started from")?;
+        let Child { connection, process } = Child::spawn(&rendezvous.argv(program), env, None)
+            .map_err(|error| format!("{} can't be started: {error}", program.display()))?;
+        let (hello, end) = tokio::select! {
+            biased;
+            accepted = rendezvous.accept() => accepted.map_err(|error| error.to_string())?,
+            close = process.exited() => {
+                return Err(format!("the child ended before it connected: {close:?}: {}", process.stderr_tail()));
+            }
+        };
+        self.processes.push(process);
+        Ok((connection, end, hello.env))
+    }
+
+    async fn connect_stdio(&mut self, server: &ServerName) -> Result<Connection, String> {
+        let stage = self.stage(server)?;
+        let upstream = Rendezvous::bind().await.map_err(|error| error.to_string())?;
+        let Some(gate) = self.gate.clone() else {
+            let (client, end, env) = self.child(&upstream, &BTreeMap::new()).await?;
+            self.serve(server, stage, &env, end);
+            return Ok(client);
+        };
+        let downstream = Rendezvous::bind().await.map_err(|error| error.to_string())?;
+        let (client, gate_end, _) = self.child(&downstream, &BTreeMap::new()).await?;
+        // The argv that identifies a server must not vary from launch to launch,
+        // as the port and the token of a rendezvous do.
+        let reach = Reach::Argv(vec!["gateproof-endpoint".to_owned(), server.to_string()]);
+        let opening = Opening { server: server.clone(), reach, env: BTreeMap::new() };
+        let Ok(env) = gate.open(&opening) else { return Ok(client) };
+        let (upstream, end, env) = self.child(&upstream, &env).await?;
+        self.serve(server, stage, &env, end);
+        self.relay(gate, server, gate_end, upstream);
+        Ok(client)
+    }
+
+    async fn connect_http(&mut self, server: &ServerName) -> Result<Connection, String> {
+        let url = self.urls.get(server).cloned().ok_or_else(|| format!("there is no server '{server}'"))?;
+        let Some(gate) = self.gate.clone() else {
+            return Ok(http::connect(&url, Arc::new(Careless)));
+        };
+        let Listener { url: front, connection: downstream } =
+            Listener::bind().await.map_err(|error| error.to_string())?;
+        let opening = Opening { server: server.clone(), reach: Reach::Url(url.clone()), env: BTreeMap::new() };
+        if gate.open(&opening).is_ok() {
+            let exchanges = Exchanges::new(gate.clone(), server.clone());
+            let upstream = http::connect(&url, Arc::new(exchanges.clone()));
+            self.tasks.keep(tokio::spawn(pump(gate, server.clone(), exchanges, downstream, upstream)));
+        }
+        Ok(http::connect(&front, Arc::new(Careless)))
     }
 }
 
 impl World for Wiring {
     async fn connect(&mut self, server: &ServerName) -> Result<Connection, String> {
         match self.kind {
-            transport::Kind::Memory => self.connect_memory(server).await,
-            transport::Kind::Stdio | transport::Kind::Http => Err("not yet".to_owned()),
+            transport::Kind::Memory => self.connect_memory(server),
+            transport::Kind::Stdio => self.connect_stdio(server).await,
+            transport::Kind::Http => self.connect_http(server).await,
         }
     }
 

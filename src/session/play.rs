@@ -352,17 +352,16 @@ impl<'a, W: World> Session<'a, W> {
 
     /// Closes in order and takes in what still comes.
     async fn close(&mut self, peer: Peer) {
-        let Peer { server, connection, http, headers, open_exchanges } = peer;
-        let Connection { outgoing, incoming, close, tasks } = connection;
-        let (unused, _) = tokio::sync::mpsc::channel(1);
-        let outgoing = if http { outgoing } else { unused };
-        let connection = Connection { outgoing, incoming, close, tasks };
-        let mut peer = Peer { server, connection, http, headers, open_exchanges };
+        let mut peer = peer;
+        if !peer.http {
+            // Nothing more will be sent: the other end may finish and close.
+            peer.connection.outgoing = tokio::sync::mpsc::channel(1).0;
+        }
         let deadline = Instant::now() + self.deadlines.settle;
         loop {
             // On HTTP nothing says that a client is done; it is when no request
             // of its own is open.
-            if http && peer.open_exchanges.is_empty() {
+            if peer.http && peer.open_exchanges.is_empty() {
                 while let Ok(frame) = peer.connection.incoming.try_recv() {
                     peer.take(&self.recorder, &frame, &mut []);
                 }

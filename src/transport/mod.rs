@@ -6,6 +6,7 @@
 //! transport attacks succeed unless a gate's check stops them: a [`Referee`] is
 //! asked at each such point.
 
+pub mod bridge;
 mod connection;
 mod frame;
 pub mod http;

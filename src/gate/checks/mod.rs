@@ -7,10 +7,28 @@ use std::fmt;
 
 use super::Check;
 
+mod argument_schema;
+mod argument_scope;
+mod definition_pins;
+mod delegated_identity;
+mod host_schema;
+mod reply_correlation;
+mod result_scope;
+mod result_shape;
 mod tool_allowlist;
 
 /// Every check, in the order in which findings are reported.
-pub const ALL: &[&dyn Check] = &[&tool_allowlist::ToolAllowlist];
+pub const ALL: &[&dyn Check] = &[
+    &reply_correlation::ReplyCorrelation,
+    &tool_allowlist::ToolAllowlist,
+    &host_schema::HostSchema,
+    &definition_pins::DefinitionPins,
+    &argument_schema::ArgumentSchema,
+    &argument_scope::ArgumentScope,
+    &delegated_identity::DelegatedIdentity,
+    &result_shape::ResultShape,
+    &result_scope::ResultScope,
+];
 
 /// A check's permanent id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

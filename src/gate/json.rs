@@ -1,0 +1,157 @@
+//! Small questions about JSON that several checks ask.
+
+use serde_json::{Number, Value};
+
+use crate::protocol::strict::{Document, Kind, Node, Note};
+
+/// JSON text on one line: stdio frames messages by lines, and a line break
+/// between two tokens of an author's JSON says nothing. (Inside a string a raw
+/// line break is not JSON.)
+pub(super) fn one_line(text: &str) -> String {
+    text.trim().replace(['\n', '\r'], " ")
+}
+
+/// The value with every number as the nearest double where no exact one
+/// exists, for judging alone: what is forwarded stays as spelled.
+///
+/// `None` for duplicate keys and skipped depths.
+pub(super) fn nearest(node: &Node) -> Option<Value> {
+    Some(match &node.kind {
+        Kind::Null => Value::Null,
+        Kind::Bool(value) => Value::Bool(*value),
+        Kind::Number(text) => Value::Number(nearest_number(text)?),
+        Kind::String(text) => Value::String(text.clone()),
+        Kind::Array(items) => Value::Array(items.iter().map(nearest).collect::<Option<_>>()?),
+        Kind::Object(members) => {
+            let mut map = serde_json::Map::with_capacity(members.len());
+            for member in members {
+                if map.insert(member.key.clone(), nearest(&member.value)?).is_some() {
+                    return None;
+                }
+            }
+            Value::Object(map)
+        }
+        Kind::TooDeep => return None,
+    })
+}
+
+fn nearest_number(text: &str) -> Option<Number> {
+    if let Ok(value) = text.parse::<i64>() {
+        return Some(value.into());
+    }
+    if let Ok(value) = text.parse::<u64>() {
+        return Some(value.into());
+    }
+    let value: f64 = text.parse().ok()?;
+    // Beyond the largest double there is no nearest one but the largest.
+    Number::from_f64(value.clamp(f64::MIN, f64::MAX))
+}
+
+/// Whether the JSON in `node` is read alike by every reader: no duplicate key
+/// and no skipped depth within it.
+pub(super) fn is_plain(document: &Document, node: &Node) -> bool {
+    !document.notes.iter().any(|note| match note {
+        Note::DuplicateKey { at, .. } | Note::TooDeep { at } => node.span.contains(at),
+        Note::LoneSurrogate { .. } => false,
+    })
+}
+
+/// Whether two values are the same, numbers by their value.
+pub(super) fn same(a: &Node, b: &Node) -> bool {
+    agree(a, b, &|a, b| numbers_equal(a, b))
+}
+
+/// Whether two values say the same, where one may spell a number with fewer
+/// digits than the other.
+pub(super) fn same_but_rounded(a: &Node, b: &Node) -> bool {
+    agree(a, b, &|a, b| numbers_equal(a, b) || rounds_to(a, b) || rounds_to(b, a))
+}
+
+fn agree(a: &Node, b: &Node, numbers: &dyn Fn(&str, &str) -> bool) -> bool {
+    match (&a.kind, &b.kind) {
+        (Kind::Null, Kind::Null) => true,
+        (Kind::Bool(a), Kind::Bool(b)) => a == b,
+        (Kind::Number(a), Kind::Number(b)) => numbers(a, b),
+        (Kind::String(a), Kind::String(b)) => a == b,
+        (Kind::Array(a), Kind::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| agree(a, b, numbers)),
+        (Kind::Object(left), Kind::Object(right)) => {
+            let by_key: std::collections::HashMap<&str, &Node> =
+                right.iter().map(|member| (member.key.as_str(), &member.value)).collect();
+            left.len() == right.len()
+                && by_key.len() == right.len()
+                && left
+                    .iter()
+                    .all(|member| by_key.get(member.key.as_str()).is_some_and(|b| agree(&member.value, b, numbers)))
+        }
+        _ => false,
+    }
+}
+
+fn numbers_equal(a: &str, b: &str) -> bool {
+    if a == b {
+        return true;
+    }
+    match (a.parse::<i128>(), b.parse::<i128>()) {
+        (Ok(a), Ok(b)) => a == b,
+        // An integer beyond 2^53 and a fraction never meet here by rounding:
+        // both sides have to be the same double, spelled in any way.
+        _ => matches!((a.parse::<f64>(), b.parse::<f64>()), (Ok(a), Ok(b)) if a.total_cmp(&b).is_eq()),
+    }
+}
+
+/// Whether `short` is `long` rounded (or cut) to the decimals that `short` spells.
+fn rounds_to(long: &str, short: &str) -> bool {
+    let decimals = |text: &str| text.split_once('.').map_or(0, |(_, fraction)| fraction.len());
+    if [long, short].iter().any(|text| text.contains(['e', 'E'])) || decimals(short) >= decimals(long) {
+        return false;
+    }
+    let (Ok(a), Ok(b)) = (long.parse::<f64>(), short.parse::<f64>()) else { return false };
+    let Ok(places) = i32::try_from(decimals(short)) else { return false };
+    // Half a unit of the last decimal, and a breath for the doubles themselves.
+    places <= 15 && (a - b).abs() <= 0.5 * 10f64.powi(-places) * (1.0 + 1e-9)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::strict::parse;
+
+    fn node(text: &str) -> Node {
+        parse(text.as_bytes()).unwrap().root
+    }
+
+    #[test]
+    fn values_are_the_same_by_value_and_never_across_types() {
+        for (a, b) in [("5", "5.0"), ("1e2", "100"), (r#"{"a":1,"b":[true]}"#, r#"{"b":[true],"a":1}"#)] {
+            assert!(same(&node(a), &node(b)), "{a} {b}");
+        }
+        for (a, b) in [
+            ("1", "true"),
+            ("1", "\"1\""),
+            ("9007199254740993", "9007199254740992"),
+            ("[1]", "[1,1]"),
+            (r#"{"a":1}"#, r#"{"a":1,"b":2}"#),
+            (r#"{"a":1,"b":1}"#, r#"{"a":1,"a":1}"#),
+        ] {
+            assert!(!same(&node(a), &node(b)), "{a} {b}");
+        }
+    }
+
+    #[test]
+    fn rounding_goes_by_the_decimals_that_are_spelled() {
+        for (a, b) in [("22.48", "22.5"), ("3.14159", "3.14"), ("0.1000000000000000055", "0.1"), ("2.6", "3")] {
+            assert!(same_but_rounded(&node(a), &node(b)) && same_but_rounded(&node(b), &node(a)), "{a} {b}");
+        }
+        for (a, b) in [("22.48", "22.6"), ("100", "900"), ("3.14", "31.4"), ("1e3", "1001")] {
+            assert!(!same_but_rounded(&node(a), &node(b)), "{a} {b}");
+        }
+    }
+
+    #[test]
+    fn the_nearest_number_always_exists() {
+        for text in ["1e999", "-1e999", "123456789012345678901234567890", "0.1000000000000000055"] {
+            assert!(nearest(&node(text)).is_some(), "{text}");
+        }
+        assert!(nearest(&node(r#"{"a":1,"a":2}"#)).is_none());
+    }
+}

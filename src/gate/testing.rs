@@ -1,0 +1,200 @@
+//! Feeds events into a guarded gate and asks what came of them.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use super::{
+    Act, Approval, CheckSet, Decision, Delegation, Delegations, Event, Gate as _, Guarded, Opening, Passing, Reach,
+    Rewrite, Rules, Ruling, SchemaCache, checks::CheckId,
+};
+use crate::protocol::{Direction, Message, ServerName};
+
+/// A gate in front of one server, `board`.
+#[derive(Debug)]
+pub(super) struct Driver {
+    gate: Guarded,
+    server: ServerName,
+    next: u64,
+}
+
+/// What came of one event.
+#[derive(Debug)]
+pub(super) struct Outcome {
+    pub(super) ruling: Ruling,
+    sent: String,
+}
+
+pub(super) fn rules(settings: &str) -> Rules {
+    let text = format!("schema = 1\ntitle = \"a test\"\n{settings}");
+    Rules::new(toml::from_str(&text).unwrap(), Arc::new(SchemaCache::default())).unwrap()
+}
+
+impl Driver {
+    /// A gate with every check on, under a policy (TOML without its head).
+    pub(super) fn new(settings: &str) -> Self {
+        Self::of(Guarded::new(rules(settings), Delegations::new()))
+    }
+
+    /// A gate with one check on.
+    pub(super) fn only(check: &str, settings: &str) -> Self {
+        let only = CheckSet::none().with(CheckId::parse(check).unwrap(), true);
+        Self::of(Guarded::new(rules(settings).with_checks(only), Delegations::new()))
+    }
+
+    /// A gate with one check on that holds a token for `board`.
+    pub(super) fn with_token(check: &str, settings: &str, token: &str) -> Self {
+        let only = CheckSet::none().with(CheckId::parse(check).unwrap(), true);
+        let delegations = Delegations::from([("board".into(), Delegation { token: token.to_owned() })]);
+        Self::of(Guarded::new(rules(settings).with_checks(only), delegations))
+    }
+
+    pub(super) fn of(gate: Guarded) -> Self {
+        Self { gate, server: "board".into(), next: 100 }
+    }
+
+    fn pass(&mut self, direction: Direction, text: &str, headers: Option<&[(String, String)]>) -> Outcome {
+        let message = Message::new(text.to_owned());
+        let event = Event::Passing(Passing { server: &self.server, direction, message: &message, headers });
+        Outcome { ruling: self.gate.decide(&event), sent: text.to_owned() }
+    }
+
+    /// The client sends a message.
+    pub(super) fn ask(&mut self, text: &str) -> Outcome {
+        self.pass(Direction::Requestward, text, None)
+    }
+
+    /// The client sends a message over HTTP.
+    pub(super) fn ask_with(&mut self, text: &str, headers: &[(&str, &str)]) -> Outcome {
+        let headers: Vec<_> = headers.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
+        self.pass(Direction::Requestward, text, Some(&headers))
+    }
+
+    /// The server sends a message.
+    pub(super) fn tell(&mut self, text: &str) -> Outcome {
+        self.pass(Direction::Replyward, text, None)
+    }
+
+    fn request(&mut self, method: &str, params: &str) -> (u64, Outcome) {
+        self.next += 1;
+        let text = format!(r#"{{"jsonrpc":"2.0","id":{},"method":"{method}","params":{params}}}"#, self.next);
+        (self.next, self.ask(&text))
+    }
+
+    /// The client sends a request under a fresh id.
+    pub(super) fn req(&mut self, method: &str, params: &str) -> Outcome {
+        self.request(method, params).1
+    }
+
+    /// A request that must get through, and the server's result for it.
+    pub(super) fn exchange(&mut self, method: &str, params: &str, result: &str) -> Outcome {
+        let (id, asked) = self.request(method, params);
+        assert!(!matches!(asked.ruling.decision, Decision::Refuse { .. }), "{:?}", asked.ruling);
+        self.tell(&format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#))
+    }
+
+    /// The tools are listed.
+    pub(super) fn list(&mut self, tools: &str) -> Outcome {
+        self.exchange("tools/list", "{}", &format!(r#"{{"tools":{tools}}}"#))
+    }
+
+    /// The client calls a tool.
+    pub(super) fn call(&mut self, tool: &str, arguments: &str) -> Outcome {
+        self.req("tools/call", &format!(r#"{{"name":"{tool}","arguments":{arguments}}}"#))
+    }
+
+    /// A call that must get through, and its result.
+    pub(super) fn result(&mut self, tool: &str, arguments: &str, result: &str) -> Outcome {
+        self.exchange("tools/call", &format!(r#"{{"name":"{tool}","arguments":{arguments}}}"#), result)
+    }
+
+    /// The session opens.
+    pub(super) fn open(&mut self, reach: Reach, env: &[(&str, &str)]) -> Rewrite {
+        let env: BTreeMap<_, _> = env.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+        let opening = Opening { server: self.server.clone(), reach, env };
+        match self.gate.decide(&Event::Opening(&opening)).decision {
+            Decision::Forward => Rewrite::default(),
+            Decision::Rewrite(rewrite) => rewrite,
+            Decision::Refuse { .. } => panic!("the opening was refused"),
+        }
+    }
+
+    /// The host approves what was listed.
+    pub(super) fn approve(&mut self) {
+        self.gate.decide(&Event::Approval(Approval { server: &self.server }));
+    }
+}
+
+impl Outcome {
+    #[track_caller]
+    pub(super) fn passes(&self) {
+        assert_eq!(self.ruling.decision, Decision::Forward, "{:?}\n{}", self.ruling.findings, self.sent);
+    }
+
+    #[track_caller]
+    fn rule(&self, rule: &str) {
+        assert!(self.ruling.findings.iter().any(|finding| finding.rule == rule), "{:?}\n{}", self.ruling, self.sent);
+    }
+
+    /// Refused, with an answer; hands the answer out.
+    #[track_caller]
+    pub(super) fn refuses(&self, rule: &str) -> Answer {
+        self.rule(rule);
+        match &self.ruling.decision {
+            Decision::Refuse { reply: Some(reply) } => Answer(Message::new(reply.clone())),
+            other => panic!("{other:?}\n{}", self.sent),
+        }
+    }
+
+    /// Refused, and nobody is told.
+    #[track_caller]
+    pub(super) fn drops(&self, rule: &str) {
+        self.rule(rule);
+        assert_eq!(self.ruling.decision, Decision::Refuse { reply: None }, "{}", self.sent);
+    }
+
+    /// What is forwarded, changed or not.
+    #[track_caller]
+    pub(super) fn body(&self) -> String {
+        match &self.ruling.decision {
+            Decision::Forward | Decision::Rewrite(Rewrite { body: None, .. }) => self.sent.clone(),
+            Decision::Rewrite(Rewrite { body: Some(body), .. }) => String::from_utf8(body.to_vec()).unwrap(),
+            Decision::Refuse { .. } => panic!("{:?}\n{}", self.ruling, self.sent),
+        }
+    }
+
+    /// The names that a listing shows after the gate.
+    #[track_caller]
+    pub(super) fn names(&self) -> Vec<String> {
+        let message = Message::new(self.body());
+        let tools = message.result().and_then(|result| result.member("tools")).unwrap();
+        tools.items().iter().map(|tool| tool.member("name").unwrap().as_str().unwrap().to_owned()).collect()
+    }
+
+    /// Whether a check took something out of the listing, by this rule.
+    pub(super) fn withheld(&self, rule: &str) -> bool {
+        self.ruling.findings.iter().any(|finding| finding.act == Act::Withheld && finding.rule == rule)
+    }
+}
+
+/// The error that a client gets.
+#[derive(Debug)]
+pub(super) struct Answer(Message);
+
+impl Answer {
+    #[track_caller]
+    pub(super) fn answers(&self, id: &str) -> &Self {
+        assert_eq!(self.0.id().unwrap().to_json(), id);
+        self
+    }
+
+    #[track_caller]
+    pub(super) fn code(&self, code: i64) -> &Self {
+        assert_eq!(self.0.error().unwrap().member("code").unwrap().as_number(), Some(code.to_string().as_str()));
+        self
+    }
+
+    #[track_caller]
+    pub(super) fn never_says(&self, text: &str) -> &Self {
+        assert!(!self.0.text().contains(text), "{}", self.0.text());
+        self
+    }
+}

@@ -1,0 +1,250 @@
+//! Requests that wait for their owner's answer, and streams that are open.
+
+use std::{
+    collections::{BTreeMap, VecDeque},
+    io,
+    pin::Pin,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    task::{Context, Poll},
+};
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, Response, StatusCode, header};
+use http_body_util::Full;
+use hyper::body::{Frame as Piece, SizeHint};
+use tokio::sync::{mpsc, oneshot};
+
+use super::{
+    super::{Carrier, Exchange, Form, Frame, ReplyHead, Verb},
+    headers, sse,
+};
+
+/// How many messages sent unasked wait for a stream to carry them.
+const UNSENT: usize = 256;
+
+/// The pieces of a stream. Unbounded, so that one client which does not read
+/// can't hold up the others; an error breaks the connection off.
+type Pieces = mpsc::UnboundedSender<io::Result<Bytes>>;
+
+/// Where answers are handed in.
+#[derive(Debug, Default)]
+pub(super) struct Desk(Mutex<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    last: u64,
+    closed: bool,
+    slots: BTreeMap<Exchange, Slot>,
+    unsent: VecDeque<Bytes>,
+}
+
+#[derive(Debug)]
+struct Slot {
+    verb: Verb,
+    stage: Stage,
+}
+
+#[derive(Debug)]
+enum Stage {
+    Waiting(oneshot::Sender<Response<Body>>),
+    Streaming(Pieces),
+}
+
+/// A client's claim on an answer; dropped with the client.
+#[derive(Debug)]
+pub(super) struct Ticket {
+    desk: Arc<Desk>,
+    pub(super) exchange: Exchange,
+}
+
+impl Drop for Ticket {
+    fn drop(&mut self) {
+        self.desk.state().slots.remove(&self.exchange);
+    }
+}
+
+impl Desk {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes a request in; nothing once the desk is closed.
+    pub(super) fn open(self: &Arc<Self>, verb: Verb) -> Option<(Ticket, oneshot::Receiver<Response<Body>>)> {
+        let mut state = self.state();
+        if state.closed {
+            return None;
+        }
+        state.last += 1;
+        let exchange = Exchange(state.last);
+        let (respond, answer) = oneshot::channel();
+        state.slots.insert(exchange, Slot { verb, stage: Stage::Waiting(respond) });
+        Some((Ticket { desk: Arc::clone(self), exchange }, answer))
+    }
+
+    /// Whoever still waits gets no answer; streams end in order.
+    pub(super) fn close(&self) {
+        let mut state = self.state();
+        state.closed = true;
+        state.slots.clear();
+    }
+
+    /// Hands in a frame of the owner. One that answers nobody is dropped.
+    pub(super) fn answer(&self, frame: Frame) {
+        let mut state = self.state();
+        if frame.exchange == Exchange::NONE {
+            if matches!(frame.carrier, Carrier::Line | Carrier::Reply { form: Form::Event, .. })
+                && !frame.body.is_empty()
+            {
+                state.unasked(frame.body);
+            }
+            return;
+        }
+        let Some(slot) = state.slots.remove(&frame.exchange) else { return };
+        if let Some(slot) = state.advance(slot, frame.carrier, frame.body) {
+            state.slots.insert(frame.exchange, slot);
+        }
+    }
+}
+
+impl State {
+    /// What becomes of an exchange; nothing when this answer is its last.
+    fn advance(&mut self, Slot { verb, stage }: Slot, carrier: Carrier, body: Bytes) -> Option<Slot> {
+        let pieces = match (stage, carrier) {
+            (Stage::Waiting(respond), Carrier::Line) => {
+                let _ = respond.send(json(body));
+                return None;
+            }
+            (Stage::Waiting(respond), Carrier::Reply { head, form: Form::Whole }) => {
+                let _ = respond.send(response(&head, Body::Whole(Full::new(body))));
+                return None;
+            }
+            (Stage::Waiting(respond), Carrier::Reply { head, form: form @ (Form::Event | Form::End) }) => {
+                let pieces = start(&head, respond)?;
+                if form == Form::End {
+                    return None;
+                }
+                if verb == Verb::Get {
+                    for message in self.unsent.drain(..) {
+                        let _ = pieces.send(Ok(sse::encode(&message)));
+                    }
+                }
+                pieces
+            }
+            (Stage::Streaming(pieces), Carrier::Line | Carrier::Reply { form: Form::Event, .. }) => pieces,
+            (Stage::Streaming(pieces), Carrier::Reply { form: Form::Whole | Form::Stopped, .. }) => {
+                let _ = pieces.send(Err(io::Error::other("the stream broke off")));
+                return None;
+            }
+            // Ends a stream in order; stops an exchange without an answer.
+            (Stage::Streaming(_), Carrier::Reply { form: Form::End, .. })
+            | (Stage::Waiting(_), Carrier::Reply { form: Form::Stopped, .. }) => return None,
+            // An owner asks nothing on an exchange that its client opened.
+            (stage, Carrier::Request { .. }) => return Some(Slot { verb, stage }),
+        };
+        if !body.is_empty() {
+            let _ = pieces.send(Ok(sse::encode(&body)));
+        }
+        Some(Slot { verb, stage: Stage::Streaming(pieces) })
+    }
+
+    /// A message that answers no request goes on one stream only, as the
+    /// protocol asks: the GET stream that was opened last. Until there is one,
+    /// it waits, because a client opens its stream after the handshake.
+    fn unasked(&mut self, message: Bytes) {
+        let event = sse::encode(&message);
+        let carried = self.slots.values().rev().any(|slot| match &slot.stage {
+            Stage::Streaming(pieces) if slot.verb == Verb::Get => pieces.send(Ok(event.clone())).is_ok(),
+            _ => false,
+        });
+        if !carried {
+            self.unsent.push_back(message);
+            let excess = self.unsent.len().saturating_sub(UNSENT);
+            self.unsent.drain(..excess);
+        }
+    }
+}
+
+/// Begins a stream; nothing when the client is gone.
+fn start(head: &ReplyHead, respond: oneshot::Sender<Response<Body>>) -> Option<Pieces> {
+    let (pieces, receiver) = mpsc::unbounded_channel();
+    let mut response = response(head, Body::Events { pieces: receiver, ticket: None });
+    headers::default(response.headers_mut(), header::CONTENT_TYPE, sse::MEDIA_TYPE);
+    headers::default(response.headers_mut(), header::CACHE_CONTROL, "no-cache");
+    respond.send(response).ok().map(|()| pieces)
+}
+
+fn response(head: &ReplyHead, body: Body) -> Response<Body> {
+    let mut response = Response::new(body);
+    match (StatusCode::from_u16(head.status), headers::map(&head.headers)) {
+        (Ok(status), Ok(headers)) => {
+            *response.status_mut() = status;
+            *response.headers_mut() = headers;
+        }
+        // No such response exists on the wire.
+        (Err(_), _) | (_, Err(_)) => return refusal(StatusCode::INTERNAL_SERVER_ERROR),
+    }
+    response
+}
+
+fn json(body: Bytes) -> Response<Body> {
+    let mut response = Response::new(Body::Whole(Full::new(body)));
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response
+}
+
+/// An answer of the listener itself: a status and no body.
+pub(super) fn refusal(status: StatusCode) -> Response<Body> {
+    let mut response = Response::new(Body::Whole(Full::default()));
+    *response.status_mut() = status;
+    if status == StatusCode::METHOD_NOT_ALLOWED {
+        let allow = [(header::ALLOW, HeaderValue::from_static("GET, POST, DELETE"))];
+        *response.headers_mut() = HeaderMap::from_iter(allow);
+    }
+    response
+}
+
+/// The body of a response: known, or a stream.
+#[derive(Debug)]
+pub(super) enum Body {
+    Whole(Full<Bytes>),
+    Events {
+        pieces: mpsc::UnboundedReceiver<io::Result<Bytes>>,
+        /// Held so that the desk learns when the client goes away.
+        ticket: Option<Ticket>,
+    },
+}
+
+impl Body {
+    /// The same body, which holds `held` for as long as it is read.
+    pub(super) fn holding(mut self, held: Ticket) -> Self {
+        if let Self::Events { ticket, .. } = &mut self {
+            *ticket = Some(held);
+        }
+        self
+    }
+}
+
+impl hyper::body::Body for Body {
+    type Data = Bytes;
+    type Error = io::Error;
+
+    fn poll_frame(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<io::Result<Piece<Bytes>>>> {
+        match self.get_mut() {
+            Self::Whole(body) => Pin::new(body).poll_frame(context).map_err(|never| match never {}),
+            Self::Events { pieces, .. } => {
+                pieces.poll_recv(context).map(|piece| piece.map(|piece| piece.map(Piece::data)))
+            }
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        matches!(self, Self::Whole(body) if body.is_end_stream())
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match self {
+            Self::Whole(body) => body.size_hint(),
+            Self::Events { .. } => SizeHint::default(),
+        }
+    }
+}
