@@ -1,6 +1,7 @@
 //! gateproof qualifies MCP gates.
 
 pub mod case;
+pub mod cli;
 pub mod digest;
 pub mod endpoint;
 pub mod fixture;

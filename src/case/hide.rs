@@ -47,6 +47,11 @@ pub const ALL: &[(&str, Transform)] = &[
     }),
 ];
 
+/// The name of every transform.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    ALL.iter().map(|(name, _)| *name)
+}
+
 /// The transform with this name.
 pub fn find(name: &str) -> Option<Transform> {
     ALL.iter().find(|(known, _)| *known == name).map(|(_, transform)| *transform)

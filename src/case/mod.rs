@@ -14,6 +14,7 @@ mod script;
 
 pub use corpus::{Corpus, CorpusError};
 pub use expand::expand;
+pub use hide::names as transforms;
 pub use load::load;
 pub use model::{Case, CaseFile, CaseId, Expect, Kind, Level, Overlay, Refusal, ServerUse, Stage};
 pub use predicate::{Predicate, ReplyWants, Seen, StateIs, StepRef};

@@ -245,6 +245,13 @@ impl Case {
         self.body.cluster.as_deref().unwrap_or_else(|| self.id.base())
     }
 
+    /// The cheapest transport that it means something on: where a case is played
+    /// when once is enough.
+    pub fn home(&self) -> transport::Kind {
+        let means = |kind: &transport::Kind| self.body.transports.contains(kind);
+        transport::Kind::ALL.into_iter().find(means).unwrap_or(transport::Kind::Memory)
+    }
+
     /// The servers with their names.
     pub fn servers(&self) -> impl Iterator<Item = (ServerName, &ServerUse)> {
         self.body.servers.iter().map(|server| (server.name_or_fixture(), server))

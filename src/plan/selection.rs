@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{Arm, Filter, Partition, Prepared, Suite};
-use crate::{protocol::Revision, transport};
+use crate::{case::Case, protocol::Revision, transport};
 
 /// One execution.
 #[derive(Clone, Debug)]
@@ -39,12 +39,23 @@ impl Selection {
 
     /// The trials: the cheapest transport first, so that failures show early.
     pub fn trials(&self, suite: &Suite) -> Vec<Trial> {
+        self.on(suite, |case, transport| case.body.transports.contains(&transport))
+    }
+
+    /// The trials with each case on its home transport alone, whatever
+    /// transports were chosen.
+    pub fn trials_at_home(&self, suite: &Suite) -> Vec<Trial> {
+        let everywhere = Self { transports: transport::Kind::ALL.to_vec(), ..self.clone() };
+        everywhere.on(suite, |case, transport| case.home() == transport)
+    }
+
+    fn on(&self, suite: &Suite, means: impl Fn(&Case, transport::Kind) -> bool) -> Vec<Trial> {
         let mut out = Vec::new();
         for &transport in &self.transports {
             for prepared in &suite.cases {
                 let case = &prepared.case;
-                let meant = self.filter.matches(case) && self.partition.is_none_or(|shard| shard.has(case));
-                if !meant || !case.body.transports.contains(&transport) {
+                let chosen = self.filter.matches(case) && self.partition.is_none_or(|shard| shard.has(case));
+                if !chosen || !means(case, transport) {
                     continue;
                 }
                 for &revision in &case.body.revisions {

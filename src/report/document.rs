@@ -2,11 +2,13 @@
 //!
 //! No timing is in it: the same corpus and the same gate give the same bytes.
 
+use std::collections::BTreeSet;
+
 use serde::Serialize;
 
 use crate::{
     case::{Kind, Level},
-    plan::Suite,
+    plan::{Arm, Suite},
     score::{Ablation, Attribution, Category, Rate, Record, Scorecard, ablation, scorecards},
     transport,
 };
@@ -23,12 +25,18 @@ pub struct Document {
     pub gateproof: &'static str,
     /// What was played.
     pub corpus: CorpusLine,
+    /// Checks that a policy of these cases switches off: with one off, nothing
+    /// is said of it under that policy.
+    pub switched_off: Vec<SwitchedOff>,
     /// The figures of each arm on each transport.
     pub arms: Vec<ArmFigures>,
     /// What each check is worth, where the ablation arms were played.
     pub ablation: Vec<Ablation>,
-    /// Every trial, in the order of the plan.
+    /// Every trial of the arms above, in the order of the plan.
     pub trials: Vec<TrialLine>,
+    /// Trials of the ablation arms, which only count towards `ablation` and are
+    /// not listed one by one.
+    pub unlisted_trials: usize,
     /// What was not tested, or could not be judged, with its reason.
     pub not_tested: Vec<NotTested>,
 }
@@ -48,6 +56,15 @@ pub struct CorpusLine {
     pub benign: usize,
     /// Of these: robustness probes.
     pub robustness: usize,
+}
+
+/// A check that a policy switches off.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct SwitchedOff {
+    /// The policy.
+    pub policy: String,
+    /// The check.
+    pub check: String,
 }
 
 /// A rate with its interval, under the name of what was counted.
@@ -144,21 +161,35 @@ pub struct NotTested {
 
 /// Makes the document of a run.
 pub fn document(suite: &Suite, records: &[Record]) -> Document {
-    let mut transports: Vec<_> = Vec::new();
-    for record in records {
-        if !transports.contains(&record.transport) {
-            transports.push(record.transport);
-        }
-    }
+    let ablation = ablation(records);
+    // An ablation arm that the table covers is not an arm of its own.
+    let is_listed = |arm: Arm| match arm {
+        Arm::Without(check) | Arm::Only(check) => !ablation.iter().any(|row| row.check == check.as_str()),
+        Arm::Direct | Arm::Naive | Arm::Guarded => true,
+    };
+    let cards = scorecards(records);
     Document {
         schema: SCHEMA,
         gateproof: env!("CARGO_PKG_VERSION"),
         corpus: corpus(suite, records),
-        arms: scorecards(records).iter().map(figures).collect(),
-        ablation: transports.iter().flat_map(|&transport| ablation(records, transport)).collect(),
-        trials: records.iter().map(line).collect(),
+        switched_off: switched_off(suite, records),
+        arms: cards.iter().filter(|card| is_listed(card.arm)).map(figures).collect(),
+        trials: records.iter().filter(|record| is_listed(record.arm)).map(line).collect(),
+        unlisted_trials: records.iter().filter(|record| !is_listed(record.arm)).count(),
         not_tested: records.iter().filter_map(not_tested).collect(),
+        ablation,
     }
+}
+
+fn switched_off(suite: &Suite, records: &[Record]) -> Vec<SwitchedOff> {
+    let used: BTreeSet<&str> = records.iter().map(|record| record.case.body.policy.as_str()).collect();
+    let policies = suite.policies.iter().filter(|(name, _)| used.contains(name.as_str()));
+    policies
+        .flat_map(|(policy, (_, rules))| {
+            let off = rules.policy().checks.iter().filter(|(_, on)| !**on);
+            off.map(|(check, _)| SwitchedOff { policy: policy.clone(), check: check.clone() })
+        })
+        .collect()
 }
 
 fn corpus(suite: &Suite, records: &[Record]) -> CorpusLine {

@@ -1,8 +1,11 @@
 //! One report document, and one file for each way to render it.
 
 mod document;
+mod figure;
 pub mod json;
 pub mod markdown;
+pub mod style;
 pub mod terminal;
+pub mod transcript;
 
-pub use document::{ArmFigures, Counted, Document, NotTested, TrialLine, document};
+pub use document::{ArmFigures, Counted, Document, NotTested, SwitchedOff, TrialLine, document};

@@ -1,24 +1,22 @@
 //! What each check is worth: leave it out, or leave it alone.
 
+use std::collections::BTreeSet;
+
 use serde::Serialize;
 
-use super::{
-    Rate, Record,
-    scorecard::{alarms_in, scorecard, stopped_in},
-};
+use super::{Rate, Record};
 use crate::{
+    case::Kind,
     gate::{CheckId, checks},
+    judge::Status,
     plan::Arm,
-    transport,
 };
 
-/// One check's part, on one transport.
+/// One check's part. Each case counts on its home transport.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Ablation {
     /// The check.
     pub check: &'static str,
-    /// On what.
-    pub transport: transport::Kind,
     /// Attacks that the gate stops without it.
     pub without: Rate,
     /// How many attacks fewer that is than with every check on. 0: the check
@@ -33,36 +31,60 @@ pub struct Ablation {
     pub exclusive_alarms: Vec<String>,
 }
 
-/// The ablation of every check whose two arms were played on `transport`.
-pub fn ablation(records: &[Record], transport: transport::Kind) -> Vec<Ablation> {
-    let guarded = stopped_in(records, Arm::Guarded, transport);
-    let alarms = alarms_in(records, Arm::Guarded, transport);
-    checks::ALL.iter().filter_map(|check| row(records, transport, check.docs().id, &guarded, &alarms)).collect()
+/// The ablation of every check whose two arms were played.
+pub fn ablation(records: &[Record]) -> Vec<Ablation> {
+    let guarded = Tally::of(records, Arm::Guarded);
+    checks::ALL.iter().filter_map(|check| row(records, check.docs().id, &guarded)).collect()
 }
 
-fn row(
-    records: &[Record],
-    transport: transport::Kind,
-    check: CheckId,
-    guarded: &std::collections::BTreeSet<&str>,
-    alarms: &std::collections::BTreeSet<&str>,
-) -> Option<Ablation> {
-    let without = scorecard(records, Arm::Without(check), transport);
-    let only = scorecard(records, Arm::Only(check), transport);
-    if without.attacks.total == 0 || only.attacks.total == 0 {
+fn row(records: &[Record], check: CheckId, guarded: &Tally<'_>) -> Option<Ablation> {
+    let without = Tally::of(records, Arm::Without(check));
+    let only = Tally::of(records, Arm::Only(check));
+    if guarded.attacks.total == 0 || without.attacks.total == 0 || only.attacks.total == 0 {
         return None;
     }
-    let stopped_without = stopped_in(records, Arm::Without(check), transport);
-    let stopped_alone = stopped_in(records, Arm::Only(check), transport);
-    let lost: Vec<_> = guarded.difference(&stopped_without).copied().collect();
-    let alarms_without = alarms_in(records, Arm::Without(check), transport);
+    // What could not be judged without the check is not lost to it.
+    let lost: Vec<_> = guarded.stopped.intersection(&without.succeeded).copied().collect();
     Some(Ablation {
         check: check.as_str(),
-        transport,
         without: without.attacks,
         change: lost.len(),
         only: only.attacks,
-        exclusive: lost.into_iter().filter(|id| stopped_alone.contains(id)).map(str::to_owned).collect(),
-        exclusive_alarms: alarms.difference(&alarms_without).map(|id| (*id).to_owned()).collect(),
+        exclusive: lost.into_iter().filter(|id| only.stopped.contains(id)).map(str::to_owned).collect(),
+        exclusive_alarms: guarded.alarms.intersection(&without.served).map(|id| (*id).to_owned()).collect(),
     })
+}
+
+/// What one arm did with each case, on the case's home transport.
+#[derive(Default)]
+struct Tally<'a> {
+    attacks: Rate,
+    stopped: BTreeSet<&'a str>,
+    succeeded: BTreeSet<&'a str>,
+    served: BTreeSet<&'a str>,
+    alarms: BTreeSet<&'a str>,
+}
+
+impl<'a> Tally<'a> {
+    fn of(records: &'a [Record], arm: Arm) -> Self {
+        let mut tally = Self::default();
+        for record in records.iter().filter(|record| record.arm == arm && record.transport == record.case.home()) {
+            let Some(verdict) = record.verdict.as_ref().filter(|verdict| verdict.status != Status::Blocked) else {
+                continue;
+            };
+            let id = record.case.id.as_str();
+            match record.case.body.kind {
+                Kind::Attack => {
+                    tally.attacks.count(verdict.stopped);
+                    if verdict.stopped { &mut tally.stopped } else { &mut tally.succeeded }.insert(id);
+                }
+                Kind::Benign => {
+                    let served = verdict.status == Status::Pass;
+                    if served { &mut tally.served } else { &mut tally.alarms }.insert(id);
+                }
+                Kind::Robustness => {}
+            }
+        }
+        tally
+    }
 }

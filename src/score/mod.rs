@@ -4,11 +4,15 @@
 //! there is no single composite that lets one thing rescue another.
 
 mod ablation;
+mod lint;
 mod rate;
 mod record;
 mod scorecard;
+mod technique;
 
 pub use ablation::{Ablation, ablation};
+pub use lint::{Finding, Severity, lint};
 pub use rate::Rate;
 pub use record::{Attribution, Record, Standing};
 pub use scorecard::{Category, Scorecard, scorecard, scorecards};
+pub use technique::{TECHNIQUES, is_known};

@@ -1,6 +1,6 @@
 //! The figures of one arm on one transport.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use serde::Serialize;
 
@@ -158,24 +158,4 @@ pub fn scorecard(records: &[Record], arm: Arm, transport: transport::Kind) -> Sc
 
 fn of_kind(clusters: &BTreeMap<(Kind, &str), bool>, kind: Kind) -> Rate {
     Rate::of(clusters.iter().filter(|((of, _), _)| *of == kind).map(|(_, good)| *good))
-}
-
-/// The ids of the attacks that an arm stopped on a transport.
-pub(super) fn stopped_in(records: &[Record], arm: Arm, transport: transport::Kind) -> BTreeSet<&str> {
-    with_verdict(records, arm, transport)
-        .filter(|record| record.verdict.as_ref().is_some_and(|verdict| verdict.stopped))
-        .map(|record| record.case.id.as_str())
-        .collect()
-}
-
-/// The ids of the honest cases that an arm did not serve on a transport.
-pub(super) fn alarms_in(records: &[Record], arm: Arm, transport: transport::Kind) -> BTreeSet<&str> {
-    with_verdict(records, arm, transport)
-        .filter(|record| record.case.body.kind == Kind::Benign && record.status() == Status::Fail)
-        .map(|record| record.case.id.as_str())
-        .collect()
-}
-
-fn with_verdict(records: &[Record], arm: Arm, transport: transport::Kind) -> impl Iterator<Item = &Record> {
-    records.iter().filter(move |record| record.arm == arm && record.transport == transport && record.verdict.is_some())
 }

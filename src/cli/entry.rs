@@ -1,0 +1,57 @@
+//! From the words of the command line to an exit code.
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+use super::{
+    args::{Cli, Verb},
+    bridge, exit, explain, lint, list, new, run,
+    screen::Screen,
+};
+
+/// Everything that the program does. A panic that nobody caught is a bug of
+/// gateproof and exits as one.
+pub fn main() -> ExitCode {
+    let code = match Cli::try_parse() {
+        Ok(cli) => std::panic::catch_unwind(|| verb(&cli)).unwrap_or_else(|_| {
+            Screen::plain().note("this is a bug of gateproof; nothing that it printed can be relied on");
+            exit::BUG
+        }),
+        Err(error) => {
+            // Help and version are printed the same way, and are no mistake.
+            let _ = error.print();
+            if error.use_stderr() { exit::USAGE } else { exit::FINE }
+        }
+    };
+    ExitCode::from(code)
+}
+
+fn verb(cli: &Cli) -> u8 {
+    if let Verb::Bridge(args) = &cli.verb {
+        return bridge::run(args);
+    }
+    let screen = Screen::new(cli.common.color);
+    trace(cli.common.verbose, &screen);
+    match &cli.verb {
+        Verb::Run(args) => run::run(args, &cli.common, &screen),
+        Verb::List(args) => list::list(args, &cli.common, &screen),
+        Verb::Explain(args) => explain::explain(args, &cli.common, &screen),
+        Verb::Lint(args) => lint::lint(args, &cli.common, &screen),
+        Verb::New(args) => new::new(args, &cli.common, &screen),
+        Verb::Bridge(args) => bridge::run(args),
+    }
+}
+
+fn trace(verbose: u8, screen: &Screen) {
+    let level = match verbose {
+        0 => return,
+        1 => "gateproof=debug,info",
+        _ => "gateproof=trace,debug",
+    };
+    tracing_subscriber::fmt()
+        .with_writer(std::io::stderr)
+        .with_ansi(screen.err.is_coloured())
+        .with_env_filter(tracing_subscriber::EnvFilter::new(level))
+        .init();
+}

@@ -1,0 +1,23 @@
+//! The command line: one file per verb.
+//!
+//! Only this module prints, reads the environment or exits. Results go to
+//! standard output; progress, failures as they happen and errors go to standard
+//! error.
+
+mod args;
+mod bridge;
+mod entry;
+pub mod exit;
+mod explain;
+mod lint;
+mod list;
+mod new;
+mod outputs;
+mod plain;
+mod progress;
+pub mod reference;
+mod run;
+mod screen;
+mod trouble;
+
+pub use entry::main;

@@ -1,0 +1,208 @@
+//! Steps and expectations in plain words.
+
+use crate::case::{
+    Case, Fault, Mutation, Overlay, Predicate, Refusal, ReplyWants, Seen, Stage, StateIs, Step, Until, labels,
+};
+
+/// The longest text that is quoted whole.
+const LONGEST: usize = 160;
+
+/// What is changed or broken about each server before the session.
+pub(super) fn servers(case: &Case) -> Vec<String> {
+    let of = case.servers().flat_map(|(name, server)| {
+        let overlays = server.overlay.iter().map(overlay);
+        let faults = server.faults.iter().map(fault);
+        let hidden = (!server.connect).then(|| "is not opened by the client".to_owned());
+        overlays.chain(faults).chain(hidden).map(move |text| format!("{name}: {text}")).collect::<Vec<_>>()
+    });
+    of.collect()
+}
+
+/// Every step, with its label where something may refer to it.
+pub(super) fn steps(steps: &[Step]) -> Vec<String> {
+    let labels = labels(steps);
+    steps
+        .iter()
+        .map(|one| {
+            let label = labels.iter().find(|(_, labelled)| std::ptr::eq(*labelled, one));
+            match label {
+                Some((label, _)) => format!("{} [{label}]", step(one)),
+                None => step(one),
+            }
+        })
+        .collect()
+}
+
+fn step(step: &Step) -> String {
+    let on = step.server().map(|server| format!(" on {server}")).unwrap_or_default();
+    match step {
+        Step::Open(open) => {
+            let version = open.version.as_deref().map(|version| format!(", asking for version {version}"));
+            format!("the client opens the session{on}{}", version.unwrap_or_default())
+        }
+        Step::List(list) => format!("the client lists {}{on}", list.what.as_deref().unwrap_or("tools")),
+        Step::Call(call) => format!("the client calls {}{on}{}", call.tool, with(call.arguments.as_deref())),
+        Step::Request(request) => {
+            format!("the client requests {}{on}{}", request.method, with(request.params.as_deref()))
+        }
+        Step::Notify(notify) => format!("the client notifies {}{on}{}", notify.method, with(notify.params.as_deref())),
+        Step::Send(raw) => {
+            let what = raw.text.as_deref().or(raw.base64.as_deref()).unwrap_or_default();
+            let until = match raw.until {
+                Until::Reply => "",
+                Until::Any => ", and takes any answer",
+                Until::Sent => ", and waits for nothing",
+            };
+            format!("the client sends{on} the raw text {}{until}", quote(what))
+        }
+        Step::Obey(obey) => format!(
+            "a host that believes what it reads calls {}{}, if {} reached it",
+            obey.call.tool,
+            with(obey.call.arguments.as_deref()),
+            quote(&obey.seen)
+        ),
+        Step::Approve(_) => format!("the host approves what is listed{on}"),
+        Step::Mutate(mutation) => format!("the server changes{on}: {}", mutation_words(mutation)),
+        Step::Emit(emit) => format!("the server says unasked{on}: {}", quote(&emit.text)),
+        Step::Reconnect(_) => format!("the client closes and connects anew{on}"),
+        Step::Together(inner) => format!("at once: {}", steps(inner).join("; ")),
+    }
+}
+
+fn mutation_words(mutation: &Mutation) -> String {
+    let when = mutation.after_requests.map(|count| format!(", after {count} more requests")).unwrap_or_default();
+    let said = if mutation.announce { ", and says so" } else { "" };
+    format!("{}{when}{said}", overlay(&mutation.overlay))
+}
+
+fn overlay(overlay: &Overlay) -> String {
+    let whose = match overlay.tool.as_deref() {
+        Some("*") => "the definition of its first tool".to_owned(),
+        Some(tool) => format!("the definition of {tool}"),
+        None => "its catalogue".to_owned(),
+    };
+    let ways = [
+        ("is merged with", &overlay.merge),
+        ("is patched by", &overlay.patch),
+        ("is replaced by", &overlay.replace),
+        ("says in addition", &overlay.append),
+    ];
+    let how = ways.iter().find_map(|(verb, text)| Some(format!("{verb} {}", quote(text.as_deref()?))));
+    format!("{whose} {}", how.unwrap_or_default())
+}
+
+fn fault(fault: &Fault) -> String {
+    let which = fault.nth.map_or_else(|| "every".to_owned(), |nth| format!("request {nth} for"));
+    let mut parts = Vec::new();
+    let mut add = |part: Option<String>| parts.extend(part);
+    add(fault.reply.as_deref().map(|text| format!("the server sends {}", quote(text))));
+    add(fault.then.as_deref().map(|text| format!("it sends {} behind the reply", quote(text))));
+    add(fault.silent.then(|| "it says nothing".to_owned()));
+    add(fault.close.then(|| "it closes the connection".to_owned()));
+    add(fault.pad_to.map(|bytes| format!("its result is padded to {bytes} bytes")));
+    add(fault.status.map(|status| format!("it answers with HTTP status {status}")));
+    add(fault.content_type.as_deref().map(|kind| format!("it answers as {kind}")));
+    add(fault.redirect.as_ref().map(|server| format!("it redirects to {server}")));
+    format!("at {which} {}: {}", fault.method, parts.join(", "))
+}
+
+/// One statement.
+pub(super) fn predicate(predicate: &Predicate) -> String {
+    match predicate {
+        Predicate::ServerGot(seen) => format!("{} reached {}", message(seen), whom(seen, "a server")),
+        Predicate::ClientGot(seen) => {
+            let from = seen.server.as_ref().map(|server| format!(" from {server}")).unwrap_or_default();
+            format!("{} reached the client{from}", message(seen))
+        }
+        Predicate::State(state) => state_words(state),
+        Predicate::Reply(wants) => format!("the reply to '{}' {}", wants.of, reply(wants)),
+        Predicate::Unchanged(step) => {
+            format!("the reply to '{}' reached the client byte for byte as the server sent it", step.of)
+        }
+        Predicate::Not(inner) => format!("it is not so that {}", self::predicate(inner)),
+        Predicate::Any(any) => any.iter().map(self::predicate).collect::<Vec<_>>().join(", or "),
+    }
+}
+
+/// What must be refused, and where.
+pub(super) fn refusal(refusal: &Refusal) -> String {
+    let place = match refusal.stage {
+        Stage::Request => "before the server, which must receive no request for it",
+        Stage::Reply => "on the way back; the server may have answered",
+        Stage::Server => "by the server itself",
+    };
+    format!("step '{}', with an error or an isError result under its own id, {place}", refusal.of)
+}
+
+fn message(seen: &Seen) -> String {
+    let mut parts = Vec::new();
+    let mut add = |part: Option<String>| parts.extend(part);
+    add(seen.method.as_deref().map(|method| format!("of {method}")));
+    add(seen.tool.as_deref().map(|tool| format!("that calls {tool}")));
+    add(seen.text.as_deref().map(|text| format!("with the text {}", quote(text))));
+    add(seen.pointer.as_deref().map(|pointer| format!("with {pointer}{}", equals(seen.equals.as_deref()))));
+    add(seen.header.as_deref().map(|header| {
+        let value = seen.value.as_deref().map(|value| format!(" containing {}", quote(value)));
+        format!("with the header {header}{}", value.unwrap_or_default())
+    }));
+    let count = match seen.exactly {
+        None => "a message".to_owned(),
+        Some(0) => "no message".to_owned(),
+        Some(1) => "exactly one message".to_owned(),
+        Some(many) => format!("exactly {many} messages"),
+    };
+    std::iter::once(count).chain(parts).collect::<Vec<_>>().join(" ")
+}
+
+fn whom(seen: &Seen, anyone: &str) -> String {
+    seen.server.as_ref().map_or_else(|| anyone.to_owned(), ToString::to_string)
+}
+
+fn state_words(state: &StateIs) -> String {
+    let whose = state.server.as_ref().map_or_else(|| "the server's".to_owned(), |server| format!("{server}'s"));
+    if state.absent {
+        format!("{whose} state has nothing at {}", state.pointer)
+    } else {
+        format!("{whose} state has {}{}", state.pointer, equals(state.equals.as_deref()))
+    }
+}
+
+fn reply(wants: &ReplyWants) -> String {
+    let mut parts = Vec::new();
+    let mut add = |part: Option<String>| parts.extend(part);
+    add(wants.ok.map(|ok| if ok { "is a success" } else { "is an error" }.to_owned()));
+    add(wants.code.map(|code| format!("is a JSON-RPC error with code {code}")));
+    add(wants.is_error.map(|flag| format!("has isError {flag}")));
+    add(wants.status.map(|status| format!("has HTTP status {status}")));
+    add(wants.text.as_deref().map(|text| format!("holds the text {}", quote(text))));
+    add(wants.pointer.as_deref().map(|pointer| format!("has {pointer}{}", equals(wants.equals.as_deref()))));
+    add(wants.lists.as_deref().map(|tool| format!("lists the tool {tool}")));
+    if parts.is_empty() { "came".to_owned() } else { parts.join(" and ") }
+}
+
+fn equals(text: Option<&str>) -> String {
+    text.map(|text| format!(" equal to {}", quote(text))).unwrap_or_default()
+}
+
+fn with(arguments: Option<&str>) -> String {
+    arguments.map(|text| format!(" with {}", quote(text))).unwrap_or_default()
+}
+
+/// On one line, control characters escaped, shortened.
+fn quote(text: &str) -> String {
+    let mut out: String = text
+        .split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ")
+        .chars()
+        .take(LONGEST)
+        .flat_map(|c| {
+            let is_hidden = c.is_control() || (!c.is_ascii() && !c.is_alphanumeric());
+            if is_hidden { c.escape_default().collect::<Vec<_>>() } else { vec![c] }
+        })
+        .collect();
+    if text.chars().count() > LONGEST {
+        out.push('…');
+    }
+    format!("`{out}`")
+}

@@ -1,0 +1,144 @@
+//! Plays trials with a progress bar, and ends early on Ctrl-C.
+
+use std::{
+    path::PathBuf,
+    time::{Duration, Instant},
+};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use super::{exit, screen::Screen};
+use crate::{
+    plan::Trial,
+    runner::{self, Schedule, Settings, Stop},
+    score::{Record, Standing},
+};
+
+/// How trials are played.
+#[derive(Debug)]
+pub(super) struct Player<'a> {
+    /// Where progress goes.
+    pub(super) screen: &'a Screen,
+    /// Without a bar.
+    pub(super) quiet: bool,
+    /// Threads.
+    pub(super) jobs: Option<usize>,
+}
+
+/// What came of it.
+#[derive(Debug)]
+pub(super) struct Batch {
+    /// In the order of the plan.
+    pub(super) records: Vec<Record>,
+    /// How long it took.
+    pub(super) took: Duration,
+    /// Somebody pressed Ctrl-C.
+    pub(super) interrupted: bool,
+}
+
+impl Player<'_> {
+    /// Plays `trials`; what `failed` says of an unexpected one is printed when
+    /// it happens.
+    pub(super) fn play(&self, trials: &[Trial], mut failed: impl FnMut(&Record) -> Option<String>) -> Batch {
+        let stop = Stop::default();
+        listen(stop.clone());
+        let schedule = schedule(self.jobs, std::env::current_exe().ok(), stop);
+        let mut bar = Bar::new(trials, self.screen, self.quiet);
+        let started = Instant::now();
+        let made = |numbered: &runner::Numbered, ended| (numbered.index, Record::new(&numbered.trial, ended));
+        let values = runner::run(trials, &schedule, made, |(index, record)| {
+            bar.finished(*index, record);
+            if record.standing() == Standing::Unexpected
+                && let Some(text) = failed(record)
+            {
+                bar.above(|| self.screen.note(&text));
+            }
+        });
+        bar.end();
+        let records = values.into_iter().map(|(_, record)| record).collect();
+        Batch { records, took: started.elapsed(), interrupted: schedule.stop.is_stopped() }
+    }
+}
+
+/// How trials are spread: as many threads as there are processors unless told.
+pub(super) fn schedule(jobs: Option<usize>, program: Option<PathBuf>, stop: Stop) -> Schedule {
+    let jobs = jobs.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
+    Schedule { jobs, settings: Settings { program, ..Settings::default() }, stop }
+}
+
+/// The first Ctrl-C ends the run, the second one the program.
+fn listen(stop: Stop) {
+    std::thread::spawn(move || {
+        let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else { return };
+        runtime.block_on(async {
+            let mut pressed = false;
+            while tokio::signal::ctrl_c().await.is_ok() {
+                if pressed {
+                    #[expect(clippy::exit, reason = "whoever presses twice doesn't want to wait")]
+                    std::process::exit(i32::from(exit::INCONCLUSIVE));
+                }
+                pressed = true;
+                stop.stop();
+            }
+        });
+    });
+}
+
+/// A bar with counts and a case that is running.
+struct Bar<'a> {
+    bar: ProgressBar,
+    trials: &'a [Trial],
+    finished: Vec<bool>,
+    /// The first trial that isn't finished. Trials are begun in order, so it is running.
+    oldest: usize,
+    failed: usize,
+    open: usize,
+}
+
+impl<'a> Bar<'a> {
+    fn new(trials: &'a [Trial], screen: &Screen, quiet: bool) -> Self {
+        let bar = if quiet || !screen.err_is_terminal {
+            ProgressBar::hidden()
+        } else {
+            let length = u64::try_from(trials.len()).unwrap_or(u64::MAX);
+            let bar = ProgressBar::with_draw_target(Some(length), ProgressDrawTarget::stderr());
+            let style = ProgressStyle::with_template("{bar:30} {pos}/{len} {wide_msg}");
+            bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+            bar
+        };
+        Self { bar, trials, finished: vec![false; trials.len()], oldest: 0, failed: 0, open: 0 }
+    }
+
+    fn finished(&mut self, index: usize, record: &Record) {
+        match record.standing() {
+            Standing::AsExpected => {}
+            Standing::Unexpected => self.failed += 1,
+            Standing::Open => self.open += 1,
+        }
+        if let Some(finished) = self.finished.get_mut(index) {
+            *finished = true;
+        }
+        while self.finished.get(self.oldest).is_some_and(|finished| *finished) {
+            self.oldest += 1;
+        }
+        if self.bar.is_hidden() {
+            return;
+        }
+        let running = self
+            .trials
+            .get(self.oldest)
+            .map(|trial| format!("{} {} {}", trial.prepared.case.id, trial.arm, trial.transport))
+            .unwrap_or_default();
+        self.bar.inc(1);
+        self.bar.set_message(format!("{} failed, {} open · {running}", self.failed, self.open));
+    }
+
+    /// Prints something where the bar is not.
+    fn above(&self, print: impl FnOnce()) {
+        self.bar.suspend(print);
+    }
+
+    fn end(&self) {
+        self.bar.finish_and_clear();
+    }
+}

@@ -1,0 +1,195 @@
+//! `run`: plays the cases and says what came of them.
+
+use std::num::NonZeroUsize;
+
+use clap::{Args, ValueEnum};
+
+use super::{
+    args::{Chosen, Common},
+    exit,
+    outputs::Outputs,
+    progress::{Batch, Player},
+    reference,
+    screen::Screen,
+    trouble::{self, count},
+};
+use crate::{
+    case::Level,
+    plan::{Arm, Selection, Suite, Trial},
+    report::{self, Document, style::Tone},
+    score::{Record, Standing},
+    transport,
+};
+
+/// Failures that are printed with their transcripts; the rest get one line.
+const MOST_TRANSCRIPTS: usize = 20;
+
+/// Plays cases and prints the tables.
+#[derive(Debug, Args)]
+pub(super) struct RunArgs {
+    #[command(flatten)]
+    chosen: Chosen,
+    /// What stands in the middle: `direct`, `naive`, `guarded`,
+    /// `without:<check>` or `only:<check>`.
+    #[arg(long = "arm", value_name = "ARM", value_delimiter = ',', default_values_t = [Arm::Naive, Arm::Guarded])]
+    arms: Vec<Arm>,
+    /// What trials travel on: `memory`, `stdio`, `http`.
+    #[arg(
+        long = "transport", value_name = "KIND", value_delimiter = ',', value_parser = kind,
+        default_values_t = transport::Kind::ALL
+    )]
+    transports: Vec<transport::Kind>,
+    /// Don't play the ablation arms, which say what each check is worth.
+    #[arg(long)]
+    no_ablation: bool,
+    /// Threads for trials; as many as there are processors unless given.
+    #[arg(long, value_name = "N")]
+    jobs: Option<NonZeroUsize>,
+    /// Where `report.json` and `scorecard.md` go.
+    #[arg(long, value_name = "DIR", default_value = "reports/latest")]
+    reports: std::path::PathBuf,
+    /// Write no reports.
+    #[arg(long, conflicts_with = "reports")]
+    no_reports: bool,
+    /// What is printed.
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = Format::Terminal)]
+    format: Format,
+    /// The same as `--format json`.
+    #[arg(long, conflicts_with = "format")]
+    json: bool,
+    /// Make the published reports under `reports/reference` anew: every case,
+    /// every arm, every transport, the same bytes each time.
+    #[arg(long, conflicts_with_all = [
+        "words", "expressions", "partition", "arms", "transports", "no_ablation", "reports", "no_reports",
+    ])]
+    reference: bool,
+}
+
+/// What is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// Tables.
+    Terminal,
+    /// The report document.
+    Json,
+    /// The scorecard.
+    Markdown,
+}
+
+/// Reads a transport's name.
+pub(super) fn kind(text: &str) -> Result<transport::Kind, String> {
+    let names = transport::Kind::ALL.map(transport::Kind::as_str);
+    transport::Kind::ALL.into_iter().find(|kind| kind.as_str() == text).ok_or_else(|| {
+        let hint = crate::fixture::suggest(text, names).map(|hint| format!("; {hint}")).unwrap_or_default();
+        format!("expected {}{hint}", names.join(", "))
+    })
+}
+
+/// Runs, and says what to exit with.
+pub(super) fn run(args: &RunArgs, common: &Common, screen: &Screen) -> u8 {
+    let suite = match trouble::load(&common.corpus, screen) {
+        Ok(suite) => suite,
+        Err(code) => return code,
+    };
+    let trials = if args.reference { reference::trials(&suite) } else { trials(args, &suite) };
+    if trials.is_empty() {
+        screen.note("no case matches; `gateproof list` shows what there is");
+        return exit::NOTHING;
+    }
+    let folder = if args.reference { common.corpus.join(reference::FOLDER) } else { args.reports.clone() };
+    let outputs = match (!args.no_reports).then(|| Outputs::open(&folder)).transpose() {
+        Ok(outputs) => outputs,
+        Err(error) => {
+            screen.note(&format!("error: can't write reports: {error}"));
+            return exit::USAGE;
+        }
+    };
+    let format = if args.json { Format::Json } else { args.format };
+    let player = Player { screen, quiet: format == Format::Json, jobs: args.jobs.map(NonZeroUsize::get) };
+    let mut shown = 0;
+    let batch = player.play(&trials, |record| {
+        shown += 1;
+        match (format, shown <= MOST_TRANSCRIPTS) {
+            (Format::Json, _) => None,
+            (_, true) => Some(report::transcript::failure(record, screen.err)),
+            (_, false) => Some(report::transcript::headline(record, screen.err)),
+        }
+    });
+    let document = report::document(&suite, &batch.records);
+    screen.say(&match format {
+        Format::Terminal => report::terminal::render(&document, screen.out),
+        Format::Json => report::json::render(&document),
+        Format::Markdown => report::markdown::render(&document),
+    });
+    finish(&batch, &document, outputs, screen)
+}
+
+fn trials(args: &RunArgs, suite: &Suite) -> Vec<Trial> {
+    let selection = Selection {
+        arms: args.arms.clone(),
+        transports: args.transports.clone(),
+        filter: args.chosen.filter(),
+        partition: args.chosen.partition,
+    };
+    let mut trials = selection.trials(suite);
+    if !args.no_ablation && args.arms.contains(&Arm::Guarded) && !trials.is_empty() {
+        add_ablation(&mut trials, &selection, suite);
+    }
+    trials
+}
+
+/// Adds what the per-check table needs and isn't there yet.
+pub(super) fn add_ablation(trials: &mut Vec<Trial>, selection: &Selection, suite: &Suite) {
+    let arms: Vec<_> = std::iter::once(Arm::Guarded).chain(Arm::ablation()).collect();
+    let more = Selection { arms, ..selection.clone() }.trials_at_home(suite);
+    let is_there = |one: &Trial| {
+        selection.arms.contains(&one.arm)
+            && selection.transports.contains(&one.transport)
+            && one.prepared.case.body.transports.contains(&one.transport)
+    };
+    trials.extend(more.into_iter().filter(|one| !is_there(one)));
+}
+
+/// Keeps the reports and says in one line what the exit code means.
+fn finish(batch: &Batch, document: &Document, outputs: Option<Outputs>, screen: &Screen) -> u8 {
+    let seconds = batch.took.as_secs_f64().max(1e-3);
+    #[expect(clippy::cast_precision_loss, reason = "a rate for people")]
+    let rate = batch.records.len() as f64 / seconds;
+    screen.note(&format!("{} in {seconds:.1} s, {rate:.0} a second", count(batch.records.len(), "trial")));
+    match outputs {
+        Some(_) if batch.interrupted => screen.note("interrupted: the reports on disk are left as they were"),
+        Some(outputs) => match outputs.keep(document) {
+            Ok(folder) => screen.note(&format!("reports: {}", folder.display())),
+            Err(error) => {
+                screen.note(&format!("error: can't write reports: {error}"));
+                return exit::USAGE;
+            }
+        },
+        None => {}
+    }
+    let (code, reason) = conclusion(batch);
+    let tone = if code == exit::FINE { Tone::Good } else { Tone::Bad };
+    screen.note(&screen.err.paint(tone, &reason));
+    code
+}
+
+/// The exit code of a run, and why in one line.
+pub(super) fn conclusion(batch: &Batch) -> (u8, String) {
+    let asked = || batch.records.iter().filter(|record| !matches!(record.arm, Arm::Without(_) | Arm::Only(_)));
+    let is_must = |record: &&Record| record.case.body.level == Level::Must;
+    let of = |standing| move |record: &&Record| record.standing() == standing;
+    let failed = asked().filter(of(Standing::Unexpected)).filter(is_must).count();
+    let lesser = asked().filter(of(Standing::Unexpected)).count() - failed;
+    let open = asked().filter(of(Standing::Open)).filter(is_must).count();
+    let besides =
+        if lesser > 0 { format!(" (and {} below must level)", count(lesser, "failure")) } else { String::new() };
+    if batch.interrupted {
+        (exit::INCONCLUSIVE, format!("exit 3: interrupted, {} not tested", count(open, "must trial")))
+    } else if failed > 0 {
+        (exit::FAILED, format!("exit 1: {} failed{besides}", count(failed, "must trial")))
+    } else if open > 0 {
+        (exit::INCONCLUSIVE, format!("exit 3: {} could not be judged{besides}", count(open, "must trial")))
+    } else {
+        (exit::FINE, format!("exit 0: every must trial came out as it should{besides}"))
+    }
+}

@@ -1,0 +1,62 @@
+//! How figures are spelled, the same in every rendering.
+
+use std::collections::BTreeMap;
+
+use super::{Counted, NotTested};
+
+/// `47/52 · 80–96 %`: so many of so many, and the interval by clusters.
+pub(super) fn counted(counted: &Counted) -> String {
+    let rate = format!("{}/{}", hits(counted), counted.total);
+    match counted.wilson95 {
+        Some((low, high)) => format!("{rate} · {:.0}–{:.0} %", low * 100.0, high * 100.0),
+        None => rate,
+    }
+}
+
+/// The numerator.
+pub(super) fn hits(counted: &Counted) -> usize {
+    counted.stopped.or(counted.served).unwrap_or(0)
+}
+
+/// `−3`, or `0`.
+pub(super) fn change(by: usize) -> String {
+    if by == 0 { "0".to_owned() } else { format!("−{by}") }
+}
+
+/// What was not tested under one reason.
+pub(super) struct Group<'a> {
+    /// Why.
+    pub(super) reason: &'a str,
+    /// How many trials.
+    pub(super) trials: usize,
+    /// Which cases, each once, in order.
+    pub(super) cases: Vec<&'a str>,
+}
+
+/// Groups by reason, the largest first.
+pub(super) fn groups(not_tested: &[NotTested]) -> Vec<Group<'_>> {
+    let mut by_reason: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for entry in not_tested {
+        by_reason.entry(&entry.reason).or_default().push(&entry.case);
+    }
+    let mut groups: Vec<_> = by_reason
+        .into_iter()
+        .map(|(reason, mut cases)| {
+            let trials = cases.len();
+            cases.sort_unstable();
+            cases.dedup();
+            Group { reason, trials, cases }
+        })
+        .collect();
+    groups.sort_by(|a, b| b.trials.cmp(&a.trials).then(a.reason.cmp(b.reason)));
+    groups
+}
+
+/// The first `most` of some words, and how many there are besides.
+pub(super) fn some(words: &[impl AsRef<str>], most: usize) -> String {
+    let shown: Vec<_> = words.iter().take(most).map(AsRef::as_ref).collect();
+    match words.len().saturating_sub(most) {
+        0 => shown.join(", "),
+        more => format!("{} and {more} more", shown.join(", ")),
+    }
+}

@@ -1,0 +1,87 @@
+//! The one place that knows colours.
+
+use comfy_table::{Attribute, Cell, Color, ContentArrangement, Table, presets};
+
+/// How a text is meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tone {
+    /// As it is.
+    Plain,
+    /// As it should be.
+    Good,
+    /// As it should not be.
+    Bad,
+    /// Worth a look.
+    Warn,
+    /// Beside the point.
+    Dim,
+    /// A heading.
+    Strong,
+}
+
+/// Whether colours are used, and how wide lines may get.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Style {
+    coloured: bool,
+    width: usize,
+}
+
+impl Style {
+    /// A style for a stream of `width` columns.
+    pub fn new(coloured: bool, width: usize) -> Self {
+        Self { coloured, width }
+    }
+
+    /// Whether colours are used.
+    pub fn is_coloured(self) -> bool {
+        self.coloured
+    }
+
+    /// How wide lines may get, in columns.
+    pub fn width(self) -> usize {
+        self.width
+    }
+
+    /// The text in its tone.
+    pub fn paint(self, tone: Tone, text: &str) -> String {
+        let code = match tone {
+            Tone::Plain => return text.to_owned(),
+            Tone::Good => "32",
+            Tone::Bad => "31;1",
+            Tone::Warn => "33",
+            Tone::Dim => "2",
+            Tone::Strong => "1",
+        };
+        if self.coloured { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.to_owned() }
+    }
+
+    /// A cell in its tone.
+    pub fn cell(self, tone: Tone, text: impl ToString) -> Cell {
+        let cell = Cell::new(text);
+        match tone {
+            _ if !self.coloured => cell,
+            Tone::Plain => cell,
+            Tone::Good => cell.fg(Color::Green),
+            Tone::Bad => cell.fg(Color::Red).add_attribute(Attribute::Bold),
+            Tone::Warn => cell.fg(Color::Yellow),
+            Tone::Dim => cell.add_attribute(Attribute::Dim),
+            Tone::Strong => cell.add_attribute(Attribute::Bold),
+        }
+    }
+
+    /// An empty table of this width.
+    pub fn table(self, header: &[&str]) -> Table {
+        let mut table = Table::new();
+        table
+            .load_style(presets::UTF8_HORIZONTAL_ONLY.row_separator(comfy_table::LineStyle::none()))
+            .set_content_arrangement(ContentArrangement::Dynamic)
+            .set_width(u16::try_from(self.width).unwrap_or(u16::MAX))
+            .set_header(header.iter().map(|text| self.cell(Tone::Strong, text)).collect::<Vec<_>>());
+        if self.coloured {
+            table.enforce_styling();
+        } else {
+            table.force_no_tty();
+        }
+        table
+    }
+}

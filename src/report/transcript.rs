@@ -1,0 +1,193 @@
+//! A transcript in two lanes: what the client saw, and what the server saw.
+
+use std::fmt::Write as _;
+
+use super::style::{Style, Tone};
+use crate::{
+    protocol::{Direction, Leg},
+    score::Record,
+    transcript::{Act, Crossing, Event, Trail, Transcript},
+};
+
+/// How much is shown before the first byte that differs.
+const BEFORE: usize = 24;
+
+/// A trial that did not come out as it should: what it is, why, what was seen.
+pub fn failure(record: &Record, style: Style) -> String {
+    let mut out = headline(record, style);
+    if let Some(verdict) = &record.verdict {
+        for reason in &verdict.reasons {
+            let _ = writeln!(out, "  {}", clip(reason, style.width().saturating_sub(2) * 2));
+        }
+        if verdict.reasons.is_empty() {
+            let _ = writeln!(out, "  nothing stood in the way, and yet the attack did not succeed: it proves nothing");
+        }
+    }
+    if let Some((transcript, trail)) = &record.evidence {
+        out.push_str(&lanes(transcript, style));
+        out.push_str(&decisions(trail, style));
+    }
+    out
+}
+
+/// The first line of it.
+pub fn headline(record: &Record, style: Style) -> String {
+    format!(
+        "{} {} · {} · {} · {}\n  {}\n",
+        style.paint(Tone::Bad, "FAIL"),
+        style.paint(Tone::Strong, record.case.id.as_str()),
+        record.arm,
+        record.transport,
+        record.revision.as_str(),
+        record.case.body.title,
+    )
+}
+
+/// The messages in the order in which they crossed, client on the left.
+pub fn lanes(transcript: &Transcript, style: Style) -> String {
+    let lane = style.width().saturating_sub(7) / 2;
+    let several = transcript.states.len() > 1;
+    let differs = divergence(transcript);
+    let mut out = format!("  {}\n", style.paint(Tone::Dim, &format!("{:<lane$} │ server", "client")));
+    for event in &transcript.events {
+        let line = match event {
+            Event::Crossed(crossing) => {
+                let marked = differs.as_ref().is_some_and(|found| found.is(crossing));
+                let text = pad(&words(crossing, several, marked), lane);
+                let text = if marked { style.paint(Tone::Warn, &text) } else { text };
+                match crossing.leg {
+                    Leg::Downstream => format!("{text} │"),
+                    Leg::Upstream => format!("{:lane$} │ {text}", ""),
+                }
+            }
+            Event::Acted(what) => style.paint(Tone::Dim, &clip(&format!("· {what}"), style.width() - 2)),
+            Event::Closed { leg, reason, .. } => {
+                let text = pad(&format!("× {reason}"), lane);
+                match leg {
+                    Leg::Downstream => format!("{text} │"),
+                    Leg::Upstream => format!("{:lane$} │ {text}", ""),
+                }
+            }
+            Event::Trouble(what) => style.paint(Tone::Bad, &clip(&format!("! {what}"), style.width() - 2)),
+        };
+        let _ = writeln!(out, "  {}", line.trim_end());
+    }
+    if let Some(found) = differs {
+        out.push_str(&found.show(style));
+    }
+    out
+}
+
+/// What the gate says that it did; it attributes, and never judges.
+fn decisions(trail: &Trail, style: Style) -> String {
+    let mut out = String::new();
+    for entry in &trail.0 {
+        let act = match entry.act {
+            Act::Refused => "refused",
+            Act::Withheld => "withheld",
+            Act::Rewrote => "rewrote",
+            Act::Noted => "noted",
+        };
+        let line = format!("  gate: {}/{} {act}: {}", entry.check, entry.rule, entry.why);
+        let _ = writeln!(out, "{}", style.paint(Tone::Dim, &clip(&line, style.width())));
+    }
+    out
+}
+
+fn words(crossing: &Crossing, several: bool, marked: bool) -> String {
+    let arrow = match crossing.direction {
+        Direction::Requestward => "→",
+        Direction::Replyward => "←",
+    };
+    let server = if several { format!("[{}] ", crossing.server) } else { String::new() };
+    let status =
+        crossing.dress.status.filter(|status| *status != 200).map_or(String::new(), |status| format!("{status} "));
+    format!("{arrow}{} {server}{status}{}", if marked { "≠" } else { "" }, visible(crossing.message.raw()))
+}
+
+/// The first reply that the client received in other bytes than the server sent.
+struct Divergence<'a> {
+    nth: usize,
+    sent: Option<&'a Crossing>,
+    got: Option<&'a Crossing>,
+}
+
+fn divergence(transcript: &Transcript) -> Option<Divergence<'_>> {
+    for server in transcript.states.keys() {
+        let of = |leg| {
+            let crossings = transcript.crossings(leg, Direction::Replyward);
+            crossings.filter(|crossing| crossing.server == *server).collect::<Vec<_>>()
+        };
+        let (sent, got) = (of(Leg::Upstream), of(Leg::Downstream));
+        for index in 0..sent.len().max(got.len()) {
+            let (sent, got) = (sent.get(index).copied(), got.get(index).copied());
+            if sent.map(|crossing| crossing.message.raw()) != got.map(|crossing| crossing.message.raw()) {
+                return Some(Divergence { nth: index + 1, sent, got });
+            }
+        }
+    }
+    None
+}
+
+impl Divergence<'_> {
+    fn is(&self, crossing: &Crossing) -> bool {
+        [self.sent, self.got].into_iter().flatten().any(|one| std::ptr::eq(one, crossing))
+    }
+
+    fn show(&self, style: Style) -> String {
+        let raw = |crossing: Option<&Crossing>| crossing.map(|crossing| crossing.message.raw().clone());
+        let (sent, got) = (raw(self.sent), raw(self.got));
+        let at = match (&sent, &got) {
+            (Some(sent), Some(got)) => sent.iter().zip(got.iter()).take_while(|(a, b)| a == b).count(),
+            _ => 0,
+        };
+        let room = style.width().saturating_sub(20);
+        let part = |bytes: &Option<bytes::Bytes>| match bytes {
+            None => "nothing".to_owned(),
+            Some(bytes) => {
+                let from = at.saturating_sub(BEFORE);
+                let start = if from > 0 { "…" } else { "" };
+                clip(&format!("{start}{}", visible(&bytes[from..])), room)
+            }
+        };
+        let title = format!("≠ first divergence: reply {}, byte {}", self.nth, at + 1);
+        format!(
+            "  {}\n    server sent: {}\n    client got:  {}\n",
+            style.paint(Tone::Warn, &title),
+            part(&sent),
+            part(&got)
+        )
+    }
+}
+
+/// Bytes on one line: what could move a cursor or hide is escaped.
+fn visible(bytes: &[u8]) -> String {
+    // A body may be megabytes long; no line shows more than this.
+    let part = &bytes[..bytes.len().min(2_000)];
+    let mut out = String::new();
+    for c in String::from_utf8_lossy(part).chars() {
+        let shown = c.is_ascii_graphic() || c == ' ' || (c.is_alphanumeric() && !c.is_control());
+        if shown {
+            out.push(c);
+        } else {
+            out.extend(c.escape_default());
+        }
+    }
+    if bytes.len() > part.len() {
+        let _ = write!(out, "… ({} bytes)", bytes.len());
+    }
+    out
+}
+
+/// At most `width` characters.
+fn clip(text: &str, width: usize) -> String {
+    if text.chars().count() <= width {
+        return text.to_owned();
+    }
+    let kept: String = text.chars().take(width.saturating_sub(1)).collect();
+    format!("{kept}…")
+}
+
+fn pad(text: &str, width: usize) -> String {
+    format!("{:<width$}", clip(text, width))
+}

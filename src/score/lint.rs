@@ -1,0 +1,232 @@
+//! Whether a corpus holds what it promises: every attack can succeed, every
+//! check earns its place, nothing lies about unused.
+//!
+//! Reads the records of the arms direct, naive, guarded, `without:*` and
+//! `only:*`, each case on its home transport.
+
+use std::collections::BTreeSet;
+
+use super::{Attribution, Record, ablation, technique};
+use crate::{
+    case::{Kind, Level},
+    fixture::suggest,
+    gate::{CheckId, checks},
+    judge::{Status, Verdict},
+    plan::{Arm, Suite},
+};
+
+/// How bad a finding is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// The corpus can't be relied on.
+    Error,
+    /// Worth knowing.
+    Note,
+}
+
+/// Something that the corpus doesn't hold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// What should hold.
+    pub rule: &'static str,
+    /// How bad it is.
+    pub severity: Severity,
+    /// Where to look, relative to the corpus; empty where it is no file.
+    pub file: String,
+    /// What is wrong, in plain words.
+    pub message: String,
+}
+
+/// Every finding, by rule. `whole` says that no case was left out: only then
+/// can anything be said of what is missing.
+pub fn lint(suite: &Suite, records: &[Record], whole: bool) -> Vec<Finding> {
+    let mut findings = Findings::default();
+    open_arms(records, &mut findings);
+    transparency(records, &mut findings);
+    guarded(records, &mut findings);
+    twins(records, &mut findings);
+    if whole {
+        every_check(suite, records, &mut findings);
+    }
+    techniques(suite, &mut findings);
+    unused(suite, &mut findings);
+    findings.0
+}
+
+#[derive(Default)]
+struct Findings(Vec<Finding>);
+
+impl Findings {
+    fn error(&mut self, rule: &'static str, file: &str, message: String) {
+        self.0.push(Finding { rule, severity: Severity::Error, file: file.to_owned(), message });
+    }
+
+    fn note(&mut self, rule: &'static str, file: &str, message: String) {
+        self.0.push(Finding { rule, severity: Severity::Note, file: file.to_owned(), message });
+    }
+}
+
+/// The records of an arm.
+fn of_arm(records: &[Record], arm: Arm) -> impl Iterator<Item = &Record> {
+    records.iter().filter(move |record| record.arm == arm)
+}
+
+/// The id, and the revision where the case is played in several.
+fn name(record: &Record) -> String {
+    match record.case.body.revisions.as_slice() {
+        [_] => record.case.id.to_string(),
+        _ => format!("{} ({})", record.case.id, record.revision.as_str()),
+    }
+}
+
+fn why(record: &Record) -> String {
+    let untested = record.untested.clone();
+    let reasons = record.verdict.as_ref().map(|verdict| verdict.reasons.join("; "));
+    reasons.or(untested).filter(|text| !text.is_empty()).unwrap_or_else(|| "no reason is known".to_owned())
+}
+
+/// With nothing in the way, attacks succeed and everything else works.
+fn open_arms(records: &[Record], findings: &mut Findings) {
+    const RULE: &str = "with nothing in the way, attacks succeed and the rest works";
+    for arm in [Arm::Direct, Arm::Naive] {
+        for record in of_arm(records, arm) {
+            let name = name(record);
+            let message = match (&record.verdict, record.case.body.kind) {
+                (None, _) => format!("{name}: not played under {arm}: {}", why(record)),
+                (Some(verdict), _) if verdict.status == Status::Blocked => {
+                    format!("{name}: can't be judged under {arm}: {}", why(record))
+                }
+                (Some(verdict), Kind::Attack) if verdict.harmed => continue,
+                (Some(_), Kind::Attack) => {
+                    format!("{name}: can't fail: the attack does not succeed under {arm}")
+                }
+                (Some(verdict), _) if verdict.status == Status::Pass => continue,
+                (Some(_), _) => format!("{name}: does not work under {arm}: {}", why(record)),
+            };
+            findings.error(RULE, &record.case.file, message);
+        }
+    }
+}
+
+/// The harness is transparent: a naive gate changes nothing.
+fn transparency(records: &[Record], findings: &mut Findings) {
+    const RULE: &str = "direct and naive agree";
+    let seen = |verdict: &Verdict| (verdict.status, verdict.outcome, verdict.harmed);
+    for direct in of_arm(records, Arm::Direct) {
+        let naive = of_arm(records, Arm::Naive)
+            .find(|naive| naive.case.id == direct.case.id && naive.revision == direct.revision);
+        let (Some(a), Some(b)) = (&direct.verdict, naive.and_then(|naive| naive.verdict.as_ref())) else { continue };
+        if seen(a) != seen(b) {
+            let words = |verdict: &Verdict| {
+                let harm = if verdict.harmed { ", harmed" } else { "" };
+                format!("{} {}{harm}", verdict.status.as_str(), verdict.outcome.as_str())
+            };
+            let message = format!("{}: direct says {}, naive says {}", name(direct), words(a), words(b));
+            findings.error(RULE, &direct.case.file, message);
+        }
+    }
+}
+
+/// The reference gate stops every attack, for the reason given, and serves the rest.
+fn guarded(records: &[Record], findings: &mut Findings) {
+    const STOPS: &str = "guarded stops every attack and serves the rest";
+    const NAMED: &str = "attacks are stopped by the check that they name";
+    for record in of_arm(records, Arm::Guarded) {
+        let is_must = record.case.body.level == Level::Must;
+        let file = &record.case.file;
+        if record.status() != Status::Pass {
+            let message = format!("{}: {} under guarded: {}", name(record), record.status().as_str(), why(record));
+            if is_must { findings.error(STOPS, file, message) } else { findings.note(STOPS, file, message) }
+        }
+        let Some(by) = record.case.body.by.as_deref().filter(|by| CheckId::parse(by).is_some()) else { continue };
+        let how = match record.attribution() {
+            Some(Attribution::Otherwise) => format!("stopped for another reason: {}", record.stopped_by.join(", ")),
+            Some(Attribution::Unclaimed) => "stopped, but no check says that it acted".to_owned(),
+            Some(Attribution::AsNamed) | None => continue,
+        };
+        let message = format!("{}: names {by}, {how}", name(record));
+        if is_must { findings.error(NAMED, file, message) } else { findings.note(NAMED, file, message) }
+    }
+}
+
+/// Every attack has a twin that the reference gate serves.
+fn twins(records: &[Record], findings: &mut Findings) {
+    const RULE: &str = "the twin of every attack is served";
+    let mut seen = BTreeSet::new();
+    for record in of_arm(records, Arm::Guarded).filter(|record| record.case.body.kind == Kind::Attack) {
+        let Some(twin) = &record.case.body.twin else { continue };
+        if !seen.insert((record.case.id.base(), twin)) {
+            continue;
+        }
+        let mut of_twin = of_arm(records, Arm::Guarded).filter(|other| other.case.id.base() == twin.as_str());
+        if let Some(refused) = of_twin.find(|other| other.status() != Status::Pass) {
+            let message = format!("{}: its twin {} is not served by guarded", record.case.id.base(), name(refused));
+            findings.error(RULE, &record.case.file, message);
+        }
+    }
+}
+
+/// Every check stops an attack that nothing else stops, and lets a twin of one of
+/// its attacks pass.
+fn every_check(suite: &Suite, records: &[Record], findings: &mut Findings) {
+    const ALONE: &str = "every check alone stops an attack";
+    const PASSES: &str = "every check lets an honest twin pass";
+    let table = ablation(records);
+    for check in checks::ALL {
+        let id = check.docs().id;
+        let file = format!("src/gate/checks/{}.rs", id.as_str().replace('-', "_"));
+        let row = table.iter().find(|row| row.check == id.as_str());
+        if row.is_none_or(|row| row.exclusive.is_empty()) {
+            let change = row.map_or(0, |row| row.change);
+            let message = format!("{id}: no attack is stopped by it and by nothing else ({change} depend on it)");
+            findings.error(ALONE, &file, message);
+        }
+        let twins: BTreeSet<&str> = suite
+            .cases
+            .iter()
+            .filter(|prepared| prepared.case.body.by.as_deref() == Some(id.as_str()))
+            .filter_map(|prepared| prepared.case.body.twin.as_ref().map(|twin| twin.as_str()))
+            .collect();
+        let is_on = |record: &Record| {
+            let prepared = suite.cases.iter().find(|prepared| prepared.case.id == record.case.id);
+            prepared.is_some_and(|prepared| prepared.rules.checks().contains(id))
+        };
+        let passes = of_arm(records, Arm::Only(id))
+            .any(|record| twins.contains(record.case.id.base()) && record.status() == Status::Pass && is_on(record));
+        if !passes {
+            findings.error(PASSES, &file, format!("{id}: no twin of an attack that names it passes it alone"));
+        }
+    }
+}
+
+/// Techniques are known, and those without a case are said aloud.
+fn techniques(suite: &Suite, findings: &mut Findings) {
+    const RULE: &str = "techniques are known and covered";
+    for (source, file) in &suite.corpus.files {
+        if !technique::is_known(&file.technique) {
+            let known = technique::TECHNIQUES.iter().map(|(id, _)| *id);
+            let hint = suggest(&file.technique, known).map(|hint| format!("; {hint}")).unwrap_or_default();
+            let message = format!("{}: there is no technique '{}'{hint}", file.id, file.technique);
+            findings.error(RULE, source.name(), message);
+        }
+    }
+    let used: BTreeSet<&str> = suite.corpus.files.iter().map(|(_, file)| file.technique.as_str()).collect();
+    for (id, title) in technique::TECHNIQUES.iter().filter(|(id, _)| !used.contains(id)) {
+        findings.note(RULE, "", format!("{id} {title}: not covered"));
+    }
+}
+
+/// Every fixture and policy is used.
+fn unused(suite: &Suite, findings: &mut Findings) {
+    const RULE: &str = "every fixture and policy is used";
+    let files = || suite.corpus.files.iter().map(|(_, file)| file);
+    let fixtures: BTreeSet<&str> =
+        files().flat_map(|file| file.servers.iter().map(|server| server.fixture.as_str())).collect();
+    for name in suite.corpus.servers.keys().filter(|name| !fixtures.contains(name.as_str())) {
+        findings.error(RULE, &format!("fixtures/servers/{name}.toml"), "no case uses it".to_owned());
+    }
+    let policies: BTreeSet<&str> = files().map(|file| file.policy.as_str()).collect();
+    for name in suite.policies.keys().filter(|name| !policies.contains(name.as_str())) {
+        findings.error(RULE, &format!("fixtures/policies/{name}.toml"), "no case uses it".to_owned());
+    }
+}
