@@ -15,6 +15,8 @@ pub mod checks;
 mod event;
 mod facts;
 mod guarded;
+#[cfg(test)]
+mod invariants;
 mod json;
 mod naive;
 mod policy;
