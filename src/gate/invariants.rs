@@ -4,18 +4,18 @@
 use proptest::prelude::*;
 
 use super::{
-    Delegations, Finding, Guarded, Reach, Ruling, checks,
+    Act, Delegations, Finding, Guarded, Reach, Ruling, checks,
     testing::{Driver, Outcome, rules},
 };
 
 const POLICY: &str = r#"
 [servers.board]
-allow = ["read_board", "other"]
+allow = ["read_board", "other", "pinned"]
 pins = "first-use"
 [servers.board.identity]
 mode = "delegated"
 env = "BOARD_TOKEN"
-[servers.board.tools.read_board]
+[servers.board.tools.pinned]
 pinned = { room = '"lobby"' }
 [servers.board.tools.read_board.show]
 description = "Reads the board."
@@ -55,7 +55,7 @@ const ATTACKS: &[(&str, &[Step])] = &[
         ],
     ),
     ("argument-schema", &[|gate| gate.call("read_board", r#"{"limit":"3"}"#)]),
-    ("argument-scope", &[|gate| gate.call("read_board", r#"{"room":"x"}"#)]),
+    ("argument-scope", &[|gate| gate.call("pinned", r#"{"room":"x"}"#)]),
     ("delegated-identity", &[|gate| gate.call("other", "{}")]),
     ("result-shape", &[|gate| gate.result("other", "{}", r#"{"content":"prose"}"#)]),
     ("result-scope", &[|gate| gate.result("read_board", "{}", &TEXT.replace("true", "false"))]),
@@ -78,15 +78,12 @@ fn each_check_alone_stops_its_own_attack() {
 }
 
 #[test]
-fn no_other_check_stops_it() {
+fn nothing_else_stops_it() {
     for (check, steps) in ATTACKS {
-        for other in checks::ALL.iter().map(|check| check.docs().id.as_str()).filter(|other| other != check) {
-            let mut gate = Driver::only(other, POLICY);
-            let last = steps.iter().map(|step| step(&mut gate)).last().unwrap();
-            // One call may well break two rules; what must not be is that a
-            // check answers in another one's name.
-            assert!(last.ruling.findings.iter().all(|finding| finding.check.as_str() == other));
-        }
+        let mut gate = Driver::without(check, POLICY);
+        let last = steps.iter().map(|step| step(&mut gate)).last().unwrap();
+        let stopped = |finding: &&Finding| matches!(finding.act, Act::Refused | Act::Withheld);
+        assert_eq!(last.ruling.findings.iter().find(stopped), None, "{check}");
     }
 }
 
@@ -131,7 +128,7 @@ const STEPS: &[Step] = &[
     |gate| gate.tell(r#"{"jsonrpc":"2.0","id":7,"result":{}}"#),
     |gate| gate.tell(r#"{"jsonrpc":"1.0","id":8,"result":{}}"#),
     |gate| gate.tell("not JSON"),
-    |gate| gate.call("read_board", r#"{"room":"x","limit":"y"}"#),
+    |gate| gate.call("pinned", r#"{"room":"x","limit":"y"}"#),
     |gate| gate.call("read_board", "{}"),
     |gate| gate.call("third", "[]"),
     |gate| gate.ask(r#"{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":"other"}}"#),

@@ -22,7 +22,8 @@ static DOCS: Docs = Docs {
            is freed of invisible and look-alike characters, escapes, encodings and spelling tricks first. A rule \
            fires on an act that no definition has a reason to ask for: overriding instructions, hiding something \
            from the user, handing over secrets or the conversation, binding other tools. A definition with a \
-           finding is withheld and its tool can't be called; instructions are blanked; a prompt is refused. Rules \
+           finding is withheld and its tool can't be called; instructions are blanked; a prompt is refused. A text \
+           that can't be scanned to its end (over a megabyte, or packed in too many layers) is a finding. Rules \
            that don't fit a server can be excepted by the policy.",
     why: "The model reads a tool's definition as it reads its own instructions, before any call and without the \
           user seeing it.",

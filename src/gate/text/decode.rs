@@ -8,11 +8,6 @@ use std::{ops::Range, sync::LazyLock};
 
 use regex::Regex;
 
-/// How many encoded stretches of one string are decoded.
-const MAX_STRETCHES: usize = 16;
-/// How long a stretch may be.
-const MAX_BYTES: usize = 64 * 1024;
-
 /// The text with its `%41` escapes decoded, where it has any and they make UTF-8.
 pub(in crate::gate) fn percent_decoded(text: &str) -> Option<String> {
     if !text.contains('%') {
@@ -80,8 +75,6 @@ pub(super) fn stretches(text: &str) -> Vec<(Range<usize>, String)> {
     let Some(stretch) = STRETCH.as_ref().filter(|_| has_long_word(text)) else { return Vec::new() };
     stretch
         .find_iter(text)
-        .take(MAX_STRETCHES)
-        .filter(|found| found.len() <= MAX_BYTES)
         .filter_map(|found| {
             let plain = base64(found.as_str()).or_else(|| hex(found.as_str()))?;
             Some((found.range(), plain))
@@ -90,20 +83,22 @@ pub(super) fn stretches(text: &str) -> Vec<(Range<usize>, String)> {
 }
 
 /// Most text has no stretch that could be encoded: base64 of words mixes small
-/// and capital letters, and hex has no other letters than its six.
+/// and capital letters with digits, which names in camel case rarely do, and
+/// hex has no other letters than its six.
 fn has_long_word(text: &str) -> bool {
-    let (mut run, mut small, mut capital, mut digits) = (0, false, false, 0);
+    let (mut run, mut small, mut capital, mut other, mut digits) = (0, false, false, false, 0);
     for byte in text.bytes() {
         if byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'_' | b'-' | b'=') {
             run += 1;
             small |= byte.is_ascii_lowercase();
             capital |= byte.is_ascii_uppercase();
+            other |= byte.is_ascii_digit() || byte == b'+';
         } else {
-            (run, small, capital) = (0, false, false);
+            (run, small, capital, other) = (0, false, false, false);
         }
         let is_hex = byte.is_ascii_hexdigit() || matches!(byte, b' ' | b'\\' | b'x' | b',' | b':');
         digits = if is_hex { digits + 1 } else { 0 };
-        if (run >= 16 && small && capital) || digits >= 24 {
+        if (run >= 16 && small && capital && (other || run >= 40)) || digits >= 24 {
             return true;
         }
     }

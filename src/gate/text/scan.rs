@@ -1,20 +1,14 @@
 //! Runs the rules over text, and over whatever the text hides.
 
-use std::{
-    borrow::Cow,
-    collections::HashMap,
-    ops::Range,
-    sync::{Arc, LazyLock, PoisonError, RwLock},
-};
-
-use regex::bytes::{Regex, RegexBuilder, RegexSet, RegexSetBuilder};
+use std::{borrow::Cow, ops::Range};
 
 use super::{
+    compiled::COMPILED,
     decode,
     normalize::normalize,
-    rules::{FRAGMENTS, INTERNAL_PARAMETER, INTERNALS, RULES},
+    rules::{INTERNAL_PARAMETER, INTERNALS, RULES},
 };
-use crate::protocol::strict::{self, Node};
+use crate::protocol::strict::Node;
 
 /// Something in a text that no definition has a reason to say.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,41 +25,9 @@ pub struct Hit {
 const MAX_LAYERS: usize = 3;
 /// Nothing in fewer bytes could ask for anything.
 const SHORTEST: usize = 10;
-/// The longest string that is scanned; definitions are far shorter.
+/// The longest string that is scanned; definitions are far shorter, and what is
+/// longer is a finding by itself.
 const MAX_BYTES: usize = 1024 * 1024;
-/// How many definitions' findings are kept; past that the memory starts anew.
-const MAX_ENTRIES: usize = 4096;
-
-/// The rules, compiled.
-struct Compiled {
-    /// The anchors of each rule, in the order of [`RULES`].
-    anchors: RegexSet,
-    /// All anchors in one.
-    any_anchor: Regex,
-    /// The patterns of each rule, alike.
-    patterns: Vec<Vec<Regex>>,
-}
-
-/// Fragments may hold fragments that stand further down in their list.
-fn expanded(pattern: &str) -> String {
-    FRAGMENTS.iter().fold(pattern.to_owned(), |text, (name, fragment)| text.replace(name, fragment))
-}
-
-static COMPILED: LazyLock<Option<Compiled>> = LazyLock::new(|| compile().ok());
-
-fn compile() -> Result<Compiled, regex::Error> {
-    let regex = |pattern: &&str| RegexBuilder::new(&expanded(pattern)).unicode(false).size_limit(SIZE).build();
-    let anchors: Vec<_> = RULES.iter().map(|rule| expanded(&rule.anchors.join("|"))).collect();
-    let any_anchor = anchors.join("|");
-    Ok(Compiled {
-        any_anchor: regex(&any_anchor.as_str())?,
-        anchors: RegexSetBuilder::new(anchors).unicode(false).size_limit(SIZE).build()?,
-        patterns: RULES.iter().map(|rule| rule.patterns.iter().map(regex).collect()).collect::<Result<_, _>>()?,
-    })
-}
-
-/// Room for a compiled rule, in bytes.
-const SIZE: usize = 64 * 1024 * 1024;
 
 /// Every hit in one string.
 pub fn scan_text(text: &str) -> Vec<Hit> {
@@ -159,9 +121,12 @@ fn scan_string(path: &str, text: &str, hits: &mut Vec<Hit>) {
     if text.len() < SHORTEST {
         return;
     }
-    let text = if text.len() > MAX_BYTES { &text[..text.floor_char_boundary(MAX_BYTES)] } else { text };
+    if text.len() > MAX_BYTES {
+        hits.push(Hit { rule: UNSCANNED, path: path.to_owned(), span: 0..text.len() });
+        return;
+    }
     let mut scan = Scan { path, hits: Vec::new(), left: text.len() * 12 + 64 * 1024 };
-    scan.layer(text, Place::Exact, 0);
+    scan.layer(text, &Place::Exact, 0);
     // One string, one finding a rule.
     let mut seen: Vec<&str> = Vec::new();
     scan.hits.retain(|hit| {
@@ -191,21 +156,22 @@ struct Scan<'a> {
 
 impl Scan<'_> {
     /// Scans a text and what it hides.
-    fn layer(&mut self, text: &str, place: Place, depth: usize) {
-        let whole = match &place {
+    fn layer(&mut self, text: &str, place: &Place, depth: usize) {
+        let whole = match place {
             Place::Exact => 0..text.len(),
             Place::Within(range) => range.clone(),
         };
         let within = || Place::Within(whole.clone());
         let normal = normalize(text, false);
-        match &place {
+        match place {
             Place::Exact => self.rules(&normal.text, &|span| normal.span(span)),
             Place::Within(range) => self.rules(&normal.text, &|_| range.clone()),
         }
         if normal.had_invisible {
             self.hidden(&normalize(text, true).text, &whole);
         }
-        for one in ['i', 'l'] {
+        let readings: &[char] = if normal.text.contains('1') { &['i', 'l'] } else { &['i'] };
+        for &one in readings {
             if let Some(plain) = decode::unleeted(&normal.text, one) {
                 self.hidden(&plain, &whole);
             }
@@ -220,15 +186,15 @@ impl Scan<'_> {
             return;
         }
         if !normal.tags.is_empty() {
-            self.layer(&normal.tags, within(), depth + 1);
+            self.layer(&normal.tags, &within(), depth + 1);
         }
         let plain = [decode::unescaped(text), decode::percent_decoded(text), decode::words(text)];
         for plain in plain.into_iter().flatten() {
-            self.layer(&plain, within(), depth + 1);
+            self.layer(&plain, &within(), depth + 1);
         }
         for (span, plain) in decode::stretches(text) {
             let place = if matches!(place, Place::Exact) { Place::Within(span) } else { within() };
-            self.layer(&plain, place, depth + 1);
+            self.layer(&plain, &place, depth + 1);
         }
     }
 
@@ -237,7 +203,10 @@ impl Scan<'_> {
     }
 
     fn rules(&mut self, text: &str, place: &dyn Fn(Range<usize>) -> Range<usize>) {
-        let Some(left) = self.left.checked_sub(text.len()) else { return };
+        let Some(left) = self.left.checked_sub(text.len()) else {
+            // Decoys in layers must not use up the scan before the order comes.
+            return self.hits.push(Hit { rule: UNSCANNED, path: self.path.to_owned(), span: place(0..text.len()) });
+        };
         self.left = left;
         let Some(compiled) = COMPILED.as_ref() else {
             // A scan without rules must not look like a scan without findings.
@@ -253,29 +222,8 @@ impl Scan<'_> {
     }
 }
 
-/// The rule of a hit that says that the rules could not be compiled.
+/// The rule of a hit that says that a text could not be scanned to its end.
 const UNSCANNED: &str = "unscanned";
-
-/// Findings by the raw text of a definition, so that looking again is cheap.
-#[derive(Debug, Default)]
-pub struct ScanCache(RwLock<HashMap<Box<str>, Arc<[Hit]>>>);
-
-impl ScanCache {
-    /// The hits in a definition, given as raw JSON.
-    pub fn definition(&self, raw: &str) -> Arc<[Hit]> {
-        if let Some(found) = self.0.read().unwrap_or_else(PoisonError::into_inner).get(raw) {
-            return Arc::clone(found);
-        }
-        let hits: Arc<[Hit]> =
-            strict::parse(raw.as_bytes()).map_or_else(|_| Vec::new(), |document| scan_node(&document.root)).into();
-        let mut cache = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        if cache.len() >= MAX_ENTRIES {
-            cache.clear();
-        }
-        cache.insert(raw.into(), Arc::clone(&hits));
-        hits
-    }
-}
 
 /// Whether a rule of this name exists, for policies that except one.
 pub fn is_rule(id: &str) -> bool {
@@ -301,27 +249,10 @@ pub fn described(path: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::protocol::strict;
 
     fn rules_of(text: &str) -> Vec<&'static str> {
         scan_text(text).iter().map(|hit| hit.rule).collect()
-    }
-
-    #[test]
-    fn anchors_lose_nothing() {
-        use proptest::{strategy::Strategy as _, strategy::ValueTree as _, test_runner::TestRunner};
-        let compiled = compile().unwrap();
-        let mut runner = TestRunner::deterministic();
-        for (index, rule) in RULES.iter().enumerate() {
-            for (pattern, regex) in rule.patterns.iter().zip(&compiled.patterns[index]) {
-                // The generator knows no places between characters.
-                let plain = expanded(pattern).replace("\\b", "").replace("(?:^|\\n)", "\\n").replace("|$)", ")");
-                let texts = proptest::string::string_regex(&plain).unwrap_or_else(|error| panic!("{plain}: {error}"));
-                let found = (0..200).map(|_| texts.new_tree(&mut runner).unwrap().current().to_ascii_lowercase());
-                for text in found.filter(|text| regex.is_match(text.as_bytes())) {
-                    assert!(compiled.anchors.matches(text.as_bytes()).matched(index), "{}: {text:?}", rule.id);
-                }
-            }
-        }
     }
 
     #[test]
@@ -476,6 +407,7 @@ mod tests {
             text = base64::Engine::encode(&base64::engine::general_purpose::STANDARD, &text);
         }
         scan_text(&text);
+        assert_eq!(rules_of(&"x".repeat(MAX_BYTES + 1)), [UNSCANNED]);
         scan_text(&"%25&amp;\\u0025 aWdub3Jl ".repeat(20_000));
     }
 }
