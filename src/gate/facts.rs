@@ -123,7 +123,9 @@ impl Facts {
         match event {
             Event::Opening(Opening { reach, .. }) => {
                 facts.reach = Some(reach.clone());
-                // A new connection is a new id space; what was approved stays.
+                // A new connection is a new id space; what was approved stays, but
+                // a server that was started anew may list other things.
+                facts.stale.extend(facts.first_seen.iter().copied());
                 facts.in_flight.clear();
                 facts.settled.clear();
                 facts.progress.clear();
