@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use clap::Args;
 
-use super::{args::Common, exit, plain, screen::Screen, trouble};
+use super::{args::Common, exit, screen::Screen, trouble};
 use crate::{
     case::Case,
     fixture::suggest,
@@ -104,14 +104,14 @@ fn of_case(case: &Case, variants: &[&Case], style: Style) -> String {
             let _ = writeln!(out, "  {}. {line}", index + 1);
         }
     };
-    section("Changes to the servers", &plain::servers(case));
-    section("What happens", &plain::steps(&body.steps));
+    section("Changes to the servers", &case.server_words());
+    section("What happens", &case.step_words());
     let expect = &body.expect;
-    let words = |list: &[crate::case::Predicate]| list.iter().map(plain::predicate).collect::<Vec<_>>();
+    let words = |list: &[crate::case::Predicate]| list.iter().map(ToString::to_string).collect::<Vec<_>>();
     section("For the trial to mean anything", &words(&expect.control));
     section("The attack succeeded if any of these is so", &words(&expect.harm));
     section("The honest part works if all of these are so", &words(&expect.utility));
-    section("What must be refused", &expect.refusal.iter().map(plain::refusal).collect::<Vec<_>>());
+    section("What must be refused", &expect.refusal.iter().map(ToString::to_string).collect::<Vec<_>>());
     out
 }
 

@@ -1,6 +1,6 @@
 //! The one place that knows colours.
 
-use comfy_table::{Attribute, Cell, Color, ContentArrangement, Table, presets};
+use comfy_table::{Attribute, Cell, Color, ColumnConstraint, ContentArrangement, Table, presets};
 
 /// How a text is meant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,6 +67,15 @@ impl Style {
             Tone::Dim => cell.add_attribute(Attribute::Dim),
             Tone::Strong => cell.add_attribute(Attribute::Bold),
         }
+    }
+
+    /// The table as text: no word is broken where there is room for `room` columns.
+    pub fn fitted(self, mut table: Table, room: usize) -> String {
+        if self.width >= room {
+            let columns = table.column_count();
+            table.set_constraints(std::iter::repeat_n(ColumnConstraint::ContentWidth, columns));
+        }
+        table.to_string()
     }
 
     /// An empty table of this width.

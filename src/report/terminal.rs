@@ -12,6 +12,9 @@ use crate::{gate::checks, plan::Arm, score::Rate};
 /// How many groups of untested trials are shown.
 const MOST_GROUPS: usize = 12;
 
+/// What the widest rows of the arms take, in columns.
+const ROOM: usize = 96;
+
 /// Renders it.
 pub fn render(document: &Document, style: Style) -> String {
     let mut out = String::new();
@@ -43,15 +46,15 @@ pub fn render(document: &Document, style: Style) -> String {
 fn arms(document: &Document, style: Style) -> String {
     let mut table = style.table(&[
         "arm",
-        "transport",
+        "via",
         "attacks stopped",
         "honest served",
         "utility",
         "robust",
         "leaks",
-        "denied, yet sent",
+        "sent on",
         "as named",
-        "not judged",
+        "open",
     ]);
     for arm in &document.arms {
         table.add_row(vec![
@@ -67,7 +70,9 @@ fn arms(document: &Document, style: Style) -> String {
             style.cell(zero(arm.blocked + arm.untested), arm.blocked + arm.untested),
         ]);
     }
-    table.to_string()
+    let legend = "Intervals are Wilson's at 95 %, by cluster. utility: honest work under attack. sent on: requests that \
+                  reached a server for calls that had to be denied. open: could not be judged, or was not played.";
+    format!("{}\n{}", style.fitted(table, ROOM), style.paint(Tone::Dim, legend))
 }
 
 /// An open arm must let every attack through, any other must stop every one.
