@@ -94,3 +94,43 @@ impl Style {
         table
     }
 }
+
+/// The text in lines of at most `width` characters, broken between words.
+pub fn wrapped(text: &str, width: usize) -> String {
+    let mut out = String::new();
+    let mut column = 0;
+    for word in text.split_whitespace() {
+        let length = word.chars().count();
+        if column > 0 && column + 1 + length > width {
+            out.push('\n');
+            column = 0;
+        } else if column > 0 {
+            out.push(' ');
+            column += 1;
+        }
+        out.push_str(word);
+        column += length;
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_break_between_words() {
+        assert_eq!(wrapped("one two  three", 7), "one two\nthree");
+        assert_eq!(wrapped("incomprehensible no", 5), "incomprehensible\nno");
+    }
+
+    #[test]
+    fn nothing_is_coloured_unless_asked() {
+        let plain = Style::new(false, 80);
+        assert_eq!(plain.paint(Tone::Bad, "x"), "x");
+        let mut table = plain.table(&["a"]);
+        table.add_row(vec![plain.cell(Tone::Bad, "x")]);
+        assert!(!plain.fitted(table, 10).contains('\u{1b}'));
+        assert!(Style::new(true, 80).paint(Tone::Bad, "x").contains('\u{1b}'));
+    }
+}
