@@ -113,7 +113,7 @@ fn fill_text(text: &str, axes: &BTreeMap<&str, &str>, transform: Option<&str>) -
     }
     // A text that is put into JSON must be escaped there; whether the string
     // is JSON shows with every placeholder out of the way.
-    let in_json = text.trim_start().starts_with(['{', '[', '"']);
+    let in_json = without_placeholders(text).trim_start().starts_with(['{', '[', '"']);
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(start) = rest.find("{{") {
@@ -147,6 +147,18 @@ fn fill_text(text: &str, axes: &BTreeMap<&str, &str>, transform: Option<&str>) -
     }
     out.push_str(rest);
     Ok(out)
+}
+
+/// What comes after the placeholders that a text begins with.
+fn without_placeholders(text: &str) -> &str {
+    let mut rest = text.trim_start();
+    while let Some((name, after)) = rest.strip_prefix("{{").and_then(|inner| inner.split_once("}}")) {
+        if !(name.starts_with("hide:") || is_word(name)) {
+            break;
+        }
+        rest = after;
+    }
+    rest
 }
 
 /// Whether a placeholder reads as a name, and not as JSON that happens to nest

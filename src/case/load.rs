@@ -108,7 +108,9 @@ fn labels_in(predicate: &Predicate) -> Vec<&str> {
         Predicate::Unchanged(step) => vec![&step.of],
         Predicate::Not(inner) => labels_in(inner),
         Predicate::Any(inner) => inner.iter().flat_map(labels_in).collect(),
-        Predicate::ServerGot(_) | Predicate::ClientGot(_) | Predicate::State(_) => Vec::new(),
+        Predicate::ServerGot(_) | Predicate::ServerGotInOrder(_) | Predicate::ClientGot(_) | Predicate::State(_) => {
+            Vec::new()
+        }
     }
 }
 

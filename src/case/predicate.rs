@@ -22,6 +22,9 @@ pub enum Predicate {
     Reply(ReplyWants),
     /// The step's reply reached the client byte for byte as the server sent it.
     Unchanged(StepRef),
+    /// Messages that match these reached a server one after another (others may
+    /// come between).
+    ServerGotInOrder(Vec<Seen>),
     /// The statement doesn't hold.
     Not(Box<Predicate>),
     /// At least one of these holds.

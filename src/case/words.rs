@@ -127,6 +127,10 @@ fn fault(fault: &Fault) -> String {
 fn predicate(predicate: &Predicate) -> String {
     match predicate {
         Predicate::ServerGot(seen) => format!("{} reached {}", message(seen), whom(seen, "a server")),
+        Predicate::ServerGotInOrder(wanted) => {
+            let steps: Vec<_> = wanted.iter().map(message).collect();
+            format!("these reached a server one after another: {}", steps.join(", then "))
+        }
         Predicate::ClientGot(seen) => {
             let from = seen.server.as_ref().map(|server| format!(" from {server}")).unwrap_or_default();
             format!("{} reached the client{from}", message(seen))

@@ -16,6 +16,12 @@ pub struct Definition {
     pub text: Arc<str>,
 }
 
+/// JSON text on one line, as stdio needs it: a raw line end in JSON only ever
+/// stands between tokens.
+pub(super) fn one_line(text: &str) -> Arc<str> {
+    text.trim().replace(['\r', '\n'], "").into()
+}
+
 /// Everything that a server lists.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Catalogue {
@@ -35,7 +41,7 @@ impl Definition {
     fn new(text: &str, key: &str) -> Result<Self, EndpointError> {
         let value: Value = serde_json::from_str(text).map_err(|error| EndpointError::NotJson(error.to_string()))?;
         let name = value.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
-        Ok(Self { name, text: text.into() })
+        Ok(Self { name, text: one_line(text) })
     }
 }
 

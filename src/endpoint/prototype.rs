@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use serde_json::Value;
 
-use super::Catalogue;
+use super::{Catalogue, catalogue::one_line};
 use crate::{
     case::{Fault, Overlay},
     fixture::{ReplyRule, ServerFixture},
@@ -37,7 +37,7 @@ pub(super) struct Rule {
 
 impl Rule {
     fn new(rule: &ReplyRule) -> Result<Self, EndpointError> {
-        let trimmed = |text: &Option<String>| text.as_deref().map(|text| Arc::from(text.trim()));
+        let trimmed = |text: &Option<String>| text.as_deref().map(one_line);
         let arguments = rule.when.arguments.as_deref().map(serde_json::from_str).transpose();
         Ok(Self {
             principal: rule.when.principal.clone(),
@@ -94,8 +94,8 @@ impl Prototype {
             None => Value::Null,
         };
         Ok(Self {
-            info: fixture.info.trim().into(),
-            capabilities: fixture.capabilities.trim().into(),
+            info: one_line(&fixture.info),
+            capabilities: one_line(&fixture.capabilities),
             catalogue,
             state,
             own_account: fixture.identity.own_account.clone().unwrap_or_else(|| "anonymous".to_owned()),
@@ -111,7 +111,7 @@ impl Prototype {
             resources: uris
                 .into_iter()
                 .zip(&fixture.resources)
-                .map(|(uri, resource)| (uri, Arc::from(resource.result.trim())))
+                .map(|(uri, resource)| (uri, one_line(&resource.result)))
                 .collect(),
             faults: faults.to_vec(),
         })

@@ -5,17 +5,13 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
-    ops::Range,
     sync::Arc,
 };
 
-use super::{Event, Opening, Passing, PinMode, Reach, Rules};
+use super::{Event, Listing, ListingKind, Opening, Passing, PinMode, Reach, Rules};
 use crate::{
-    digest::{self, Fingerprint},
-    protocol::{
-        Direction, Id, Message, ServerName, Shape,
-        strict::{Kind, Node},
-    },
+    digest::Fingerprint,
+    protocol::{Direction, Id, Message, ServerName, Shape, strict::Node},
 };
 
 /// A request that the server has not answered yet.
@@ -53,75 +49,6 @@ pub(super) struct Absorbed {
     pub(super) id_in_use: bool,
     /// For a progress notification of the server.
     pub(super) progress: Option<Progress>,
-}
-
-/// What a listing lists.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum ListingKind {
-    /// `tools/list`
-    Tools,
-    /// `resources/list`
-    Resources,
-    /// `resources/templates/list`
-    Templates,
-    /// `prompts/list`
-    Prompts,
-}
-
-impl ListingKind {
-    /// The listing that a method asks for.
-    pub fn of(method: &str) -> Option<Self> {
-        Some(match method {
-            "tools/list" => Self::Tools,
-            "resources/list" => Self::Resources,
-            "resources/templates/list" => Self::Templates,
-            "prompts/list" => Self::Prompts,
-            _ => return None,
-        })
-    }
-
-    /// The member of the result that holds the definitions.
-    pub fn member(self) -> &'static str {
-        match self {
-            Self::Tools => "tools",
-            Self::Resources => "resources",
-            Self::Templates => "resourceTemplates",
-            Self::Prompts => "prompts",
-        }
-    }
-
-    /// The member of a definition that names it.
-    fn key(self) -> &'static str {
-        match self {
-            Self::Tools | Self::Prompts => "name",
-            Self::Resources => "uri",
-            Self::Templates => "uriTemplate",
-        }
-    }
-}
-
-/// One definition of a listing.
-#[derive(Clone, Debug)]
-pub struct Listed {
-    /// Its name, where it is a string.
-    pub name: Option<String>,
-    /// The definition.
-    pub node: Node,
-    /// Over the whole definition; only taken where the policy pins.
-    pub fingerprint: Option<Fingerprint>,
-}
-
-/// The reply to a listing.
-#[derive(Clone, Debug)]
-pub struct Listing {
-    /// What it lists.
-    pub kind: ListingKind,
-    /// The bytes of the array of definitions.
-    pub span: Range<usize>,
-    /// The definitions in order.
-    pub items: Vec<Listed>,
-    /// Whether another page follows.
-    pub more: bool,
 }
 
 /// A tool as the server listed it last.
@@ -196,7 +123,9 @@ impl Facts {
         match event {
             Event::Opening(Opening { reach, .. }) => {
                 facts.reach = Some(reach.clone());
-                // A new connection is a new id space; what was approved stays.
+                // A new connection is a new id space; what was approved stays, but
+                // a server that was started anew may list other things.
+                facts.stale.extend(facts.first_seen.iter().copied());
                 facts.in_flight.clear();
                 facts.settled.clear();
                 facts.progress.clear();
@@ -294,7 +223,8 @@ impl ServerFacts {
                 let Some(id) = message.id() else { return Absorbed::default() };
                 let Some(answered) = self.forget(id) else { return Absorbed::default() };
                 self.remember(id.clone());
-                let listing = ListingKind::of(&answered.method).and_then(|kind| read(kind, message, pins.is_some()));
+                let listing =
+                    ListingKind::of(&answered.method).and_then(|kind| Listing::read(kind, message, pins.is_some()));
                 if let Some(listing) = &listing {
                     let first_page = answered.request.params().and_then(|params| params.member("cursor")).is_none();
                     self.listed(listing, message.raw(), first_page, pins);
@@ -386,20 +316,4 @@ impl ServerFacts {
 
 fn progress_token(request: &Message) -> Option<Id> {
     request.params()?.member("_meta")?.member("progressToken").and_then(Id::of)
-}
-
-fn read(kind: ListingKind, message: &Message, fingerprints: bool) -> Option<Listing> {
-    let result = message.result()?;
-    let array = result.member(kind.member()).filter(|node| matches!(node.kind, Kind::Array(_)))?;
-    let items = array
-        .items()
-        .iter()
-        .map(|node| Listed {
-            name: node.member(kind.key()).and_then(Node::as_str).map(str::to_owned),
-            fingerprint: fingerprints.then(|| digest::fingerprint(message.raw(), node)),
-            node: node.clone(),
-        })
-        .collect();
-    let more = result.member("nextCursor").is_some_and(|cursor| cursor.as_str().is_some());
-    Some(Listing { kind, span: array.span.clone(), items, more })
 }

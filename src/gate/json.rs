@@ -14,7 +14,8 @@ pub(super) fn one_line(text: &str) -> String {
 /// The value with every number as the nearest double where no exact one
 /// exists, for judging alone: what is forwarded stays as spelled.
 ///
-/// `None` for duplicate keys and skipped depths.
+/// `None` for duplicate keys and skipped depths, and for a fraction so long that
+/// its nearest double is a whole number: it would be judged as an integer.
 pub(super) fn nearest(node: &Node) -> Option<Value> {
     Some(match &node.kind {
         Kind::Null => Value::Null,
@@ -43,8 +44,24 @@ fn nearest_number(text: &str) -> Option<Number> {
         return Some(value.into());
     }
     let value: f64 = text.parse().ok()?;
+    if value.fract() == 0.0 && has_fraction(text) {
+        return None;
+    }
     // Beyond the largest double there is no nearest one but the largest.
     Number::from_f64(value.clamp(f64::MIN, f64::MAX))
+}
+
+/// Whether a number as spelled is not whole: `1.5` and `15e-1`, not `5.0`.
+fn has_fraction(text: &str) -> bool {
+    let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let all = format!("{}{fraction}", whole.trim_start_matches('-'));
+    let significant = all.trim_end_matches('0');
+    // Past the range of an exponent nothing but its sign matters.
+    let exponent = exponent.parse().unwrap_or(if exponent.starts_with('-') { i64::MIN / 2 } else { i64::MAX / 2 });
+    let (length, after) = (i64::try_from(significant.len()), i64::try_from(fraction.len()));
+    let (Ok(length), Ok(after), Ok(total)) = (length, after, i64::try_from(all.len())) else { return true };
+    length > 0 && length > (total - after).saturating_add(exponent)
 }
 
 /// Whether the JSON in `node` is read alike by every reader: no duplicate key
@@ -114,6 +131,16 @@ fn rounds_to(long: &str, short: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn fractions_are_told_by_their_spelling() {
+        for text in ["1.5", "15e-1", "-0.1", "9007199254740993.5", "1e-999999999999999999999", "100.01e1"] {
+            assert!(has_fraction(text), "{text}");
+        }
+        for text in ["5.0", "1e3", "1.5e1", "0.0", "-0", "10e-1", "1e999999999999999999999", "0e-5"] {
+            assert!(!has_fraction(text), "{text}");
+        }
+    }
     use crate::protocol::strict::parse;
 
     fn node(text: &str) -> Node {

@@ -15,7 +15,10 @@ pub mod checks;
 mod event;
 mod facts;
 mod guarded;
+#[cfg(test)]
+mod invariants;
 mod json;
+mod listing;
 mod naive;
 mod policy;
 mod proposals;
@@ -29,8 +32,9 @@ pub mod text;
 pub use check::{Check, Context, Docs};
 pub use checks::CheckId;
 pub use event::{Approval, Event, Head, Hop, Opening, Passing, Reach};
-pub use facts::{Facts, InFlight, KnownTool, Listed, Listing, ListingKind, Progress, ServerFacts};
+pub use facts::{Facts, InFlight, KnownTool, Progress, ServerFacts};
 pub use guarded::Guarded;
+pub use listing::{Listed, Listing, ListingKind};
 pub use naive::Naive;
 pub use policy::{
     HostDefinition, IdentityMode, IdentityPolicy, PinMode, Policy, ResultScope, ResultShape, ScanPolicy, ServerPolicy,

@@ -2,7 +2,11 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use super::{Policy, SchemaCache, checks, checks::CheckId};
+use super::{
+    Policy, SchemaCache, checks,
+    checks::CheckId,
+    text::{self, ScanCache},
+};
 use crate::protocol::{ServerName, strict};
 
 /// Which checks are on.
@@ -76,6 +80,7 @@ pub struct Rules {
     policy: Arc<Policy>,
     checks: CheckSet,
     schemas: Arc<SchemaCache>,
+    scans: Arc<ScanCache>,
 }
 
 impl Rules {
@@ -105,6 +110,12 @@ impl Rules {
         }
         let named = policy.servers.iter().map(|(server, settings)| (vec!["servers", server.as_str()], settings));
         for (path, settings) in named.chain([(vec!["default"], &policy.default)]) {
+            if let Some(unknown) = settings.scan.except.iter().find(|id| !text::is_rule(id)) {
+                return Err(PolicyError {
+                    help: nearest(unknown, text::rule_ids()),
+                    ..error(&[&path[..], &["scan", "except"]].concat(), format!("the scan has no rule '{unknown}'"))
+                });
+            }
             for (tool, settings) in &settings.tools {
                 let path = [&path[..], &["tools", tool.as_str()]].concat();
                 let at = |more: &[&'static str]| [&path[..], more].concat();
@@ -123,12 +134,12 @@ impl Rules {
                 let require = require.map(|(key, text)| (under(&["scope", "require"], key.as_str()), text));
                 let each = scope.flat_map(|scope| &scope.each);
                 let each = each.map(|(key, text)| (under(&["scope", "each"], key.as_str()), text));
-                for (path, text) in pinned.chain(require).chain(each) {
-                    strict::parse(text.as_bytes()).map_err(|problem| error(&path, format!("not JSON: {problem}")))?;
+                for (path, json) in pinned.chain(require).chain(each) {
+                    strict::parse(json.as_bytes()).map_err(|problem| error(&path, format!("not JSON: {problem}")))?;
                 }
             }
         }
-        Ok(Self { policy: Arc::new(policy), checks: on, schemas })
+        Ok(Self { policy: Arc::new(policy), checks: on, schemas, scans: Arc::default() })
     }
 
     /// The same policy with other checks on.
@@ -150,6 +161,11 @@ impl Rules {
     /// Compiled schemas.
     pub fn schemas(&self) -> &SchemaCache {
         &self.schemas
+    }
+
+    /// What the scan found in definitions so far.
+    pub fn scans(&self) -> &ScanCache {
+        &self.scans
     }
 }
 

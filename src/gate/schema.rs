@@ -87,8 +87,14 @@ fn compile(schema: &str) -> Compiled {
         Unbounded::Costly => SchemaProblem::TooCostly,
         Unbounded::Away => SchemaProblem::NotASchema("a reference leaves the document, or goes by a name".to_owned()),
     })?;
+    // A `$schema` that names no known draft names nothing that could be fetched:
+    // the schema is read as if it named none.
+    let draft = match Draft::Draft202012.detect(&value) {
+        Draft::Unknown => Draft::Draft202012,
+        known => known,
+    };
     jsonschema::options()
-        .with_draft(Draft::Draft202012)
+        .with_draft(draft)
         .with_pattern_options(PatternOptions::fancy_regex().backtrack_limit(MAX_BACKTRACKS))
         .with_retriever(NoRemote)
         .build(&value)
@@ -107,6 +113,17 @@ mod tests {
         for remote in [r#"{"$ref":"http://127.0.0.1:9/x.json"}"#, r#"{"$ref":"file:///etc/hostname"}"#] {
             assert!(matches!(cache.get(remote), Err(SchemaProblem::NotASchema(_))), "{remote}");
         }
+    }
+
+    #[test]
+    fn drafts_are_told_apart_by_their_schema() {
+        let cache = SchemaCache::default();
+        let pair = |draft: &str| format!(r#"{{{draft}"items":[{{"type":"integer"}},{{"type":"string"}}]}}"#);
+        let old = cache.get(&pair(r#""$schema":"http://json-schema.org/draft-07/schema#","#)).unwrap();
+        assert!(old.is_valid(&serde_json::json!([1, "a"])) && !old.is_valid(&serde_json::json!(["a", 1])));
+        // 2020-12 knows no array of schemas under `items`.
+        assert!(cache.get(&pair("")).is_err());
+        assert!(cache.get(r#"{"$schema":"https://example.invalid/mine","type":"object"}"#).is_ok());
     }
 
     #[test]

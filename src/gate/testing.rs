@@ -47,6 +47,13 @@ impl Driver {
         Self::of(Guarded::new(rules(settings).with_checks(only), delegations))
     }
 
+    /// A gate with every check on but one, which holds a token for `board`.
+    pub(super) fn without(check: &str, settings: &str) -> Self {
+        let rest = CheckSet::all().with(CheckId::parse(check).unwrap(), false);
+        let delegations = Delegations::from([("board".into(), Delegation { token: "made-up-token".to_owned() })]);
+        Self::of(Guarded::new(rules(settings).with_checks(rest), delegations))
+    }
+
     pub(super) fn of(gate: Guarded) -> Self {
         Self { gate, server: "board".into(), next: 100 }
     }
@@ -84,10 +91,13 @@ impl Driver {
         self.request(method, params).1
     }
 
-    /// A request that must get through, and the server's result for it.
+    /// A request and the server's result for it; where the request is refused,
+    /// that is what came of it.
     pub(super) fn exchange(&mut self, method: &str, params: &str, result: &str) -> Outcome {
         let (id, asked) = self.request(method, params);
-        assert!(!matches!(asked.ruling.decision, Decision::Refuse { .. }), "{:?}", asked.ruling);
+        if matches!(asked.ruling.decision, Decision::Refuse { .. }) {
+            return asked;
+        }
         self.tell(&format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#))
     }
 
@@ -101,7 +111,7 @@ impl Driver {
         self.req("tools/call", &format!(r#"{{"name":"{tool}","arguments":{arguments}}}"#))
     }
 
-    /// A call that must get through, and its result.
+    /// A call and its result.
     pub(super) fn result(&mut self, tool: &str, arguments: &str, result: &str) -> Outcome {
         self.exchange("tools/call", &format!(r#"{{"name":"{tool}","arguments":{arguments}}}"#), result)
     }

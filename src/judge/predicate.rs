@@ -13,6 +13,10 @@ use crate::{
 pub fn holds(predicate: &Predicate, transcript: &Transcript, first: &ServerName) -> bool {
     match predicate {
         Predicate::ServerGot(seen) => counted(seen, transcript.at_server()),
+        Predicate::ServerGotInOrder(wanted) => {
+            let mut crossings = transcript.at_server();
+            wanted.iter().all(|seen| crossings.any(|crossing| matches(seen, crossing)))
+        }
         Predicate::ClientGot(seen) => counted(seen, transcript.at_client()),
         Predicate::State(state) => state_is(state, transcript, first),
         Predicate::Reply(wants) => transcript.marked(&wants.of).any(|mark| reply_is(wants, mark)),

@@ -36,6 +36,7 @@ static DOCS: Docs = Docs {
         ("not-an-object", "arguments that are null, an array, a string, a number or a truth value"),
         ("duplicate-key", "a key stands twice in one object, or values nest too deep to be read"),
         ("schema-broken", "the arguments break the schema"),
+        ("inexact-number", "a fraction with more digits than can be told from a whole number"),
         ("schema-unusable", "the tool's schema can't be compiled, so nothing can be held to it"),
     ],
 };
@@ -69,7 +70,10 @@ impl Check for ArgumentSchema {
             }
         };
         let absent = || Some(serde_json::Value::Object(serde_json::Map::new()));
-        let Some(value) = arguments.map_or_else(absent, nearest) else { return };
+        let Some(value) = arguments.map_or_else(absent, nearest) else {
+            let why = "a number in the arguments has more digits than can be judged exactly";
+            return proposals.refuse_as(INVALID_PARAMS, "inexact-number", why);
+        };
         if let Err(broken) = validator.validate(&value) {
             let why = format!("the arguments break the tool's input schema ({})", broken.kind().keyword());
             proposals.refuse_as(INVALID_PARAMS, "schema-broken", why);
@@ -141,6 +145,12 @@ mod tests {
         ] {
             gate.call("read", bad).refuses("schema-broken").code(INVALID_PARAMS).never_says("CANARY");
         }
+    }
+
+    #[test]
+    fn a_fraction_that_a_double_would_make_whole_is_refused() {
+        let mut gate = listed(TOOLS);
+        gate.call("read", r#"{"big":9007199254740993.5}"#).refuses("inexact-number").code(INVALID_PARAMS);
     }
 
     #[test]

@@ -11,6 +11,7 @@ mod argument_schema;
 mod argument_scope;
 mod definition_pins;
 mod delegated_identity;
+mod description_scan;
 mod host_schema;
 mod reply_correlation;
 mod result_scope;
@@ -22,6 +23,7 @@ pub const ALL: &[&dyn Check] = &[
     &reply_correlation::ReplyCorrelation,
     &tool_allowlist::ToolAllowlist,
     &host_schema::HostSchema,
+    &description_scan::DescriptionScan,
     &definition_pins::DefinitionPins,
     &argument_schema::ArgumentSchema,
     &argument_scope::ArgumentScope,

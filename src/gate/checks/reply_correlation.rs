@@ -58,6 +58,8 @@ impl Check for ReplyCorrelation {
 
 fn requestward(context: &Context<'_>, message: &Message, proposals: &mut Proposals) {
     match message.shape() {
+        // An HTTP GET or DELETE carries no message.
+        Shape::Broken if message.raw().is_empty() => {}
         Shape::Broken => proposals.refuse_as(PARSE_ERROR, "no-message", "the text is not JSON"),
         Shape::Other => proposals.refuse_as(INVALID_REQUEST, "no-message", "the text is no JSON-RPC message"),
         Shape::Batch => {

@@ -1,5 +1,17 @@
 //! Text that a model would read: normalised, then scanned by rules.
+//!
+//! Nothing here knows a message or a policy. `normalize` takes disguises off,
+//! `decode` undoes encodings, `rules` says what is looked for, `scan` puts
+//! them together, and `cache` remembers what it found.
 
+mod cache;
+mod compiled;
 mod decode;
+mod normalize;
+mod rules;
+mod scan;
 
+pub use cache::ScanCache;
 pub(super) use decode::percent_decoded;
+pub use rules::{RULES, Rule};
+pub use scan::{Hit, described, is_rule, rule_ids, scan_node, scan_text};
