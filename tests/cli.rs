@@ -1,5 +1,7 @@
 //! What people and CI see of the command line: exit codes, messages, files.
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail loudly")]
+
 use std::{
     path::{Path, PathBuf},
     process::{Command, Output},

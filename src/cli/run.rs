@@ -161,7 +161,7 @@ fn finish(batch: &Batch, document: &Document, outputs: Option<Outputs>, screen: 
     match outputs {
         Some(_) if batch.interrupted => screen::note("interrupted: the reports on disk are left as they were"),
         Some(outputs) => match outputs.keep(document) {
-            Ok(folder) => screen::note(&format!("reports: {}", folder.display())),
+            Ok(folder) => screen::note(&format!("reports: {}", folder.strip_prefix(".").unwrap_or(&folder).display())),
             Err(error) => {
                 screen::note(&format!("error: can't write reports: {error}"));
                 return exit::USAGE;
