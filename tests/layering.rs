@@ -3,6 +3,8 @@
 //! A module that the table doesn't know fails, so that nothing joins unseen.
 //! Code behind `#[cfg(test)]` is exempt.
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail loudly")]
+
 use std::{
     collections::{BTreeMap, BTreeSet},
     path::{Path, PathBuf},

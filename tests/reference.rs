@@ -7,6 +7,10 @@ use gateproof::cli::reference;
 #[test]
 fn the_published_reports_are_current() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    // A package without its corpus has nothing to compare.
+    if !root.join("cases").is_dir() {
+        return;
+    }
     let made = reference::regenerate(root, PathBuf::from(env!("CARGO_BIN_EXE_gateproof"))).unwrap();
     for (name, made) in made {
         let path = root.join(reference::FOLDER).join(name);

@@ -11,6 +11,7 @@ mod load;
 mod model;
 mod predicate;
 mod script;
+mod words;
 
 pub use corpus::{Corpus, CorpusError};
 pub use expand::expand;

@@ -7,17 +7,14 @@ use clap::Parser as _;
 use super::{
     args::{Cli, Verb},
     bridge, exit, explain, lint, list, new, run,
-    screen::Screen,
+    screen::{self, Screen},
 };
 
 /// Everything that the program does. A panic that nobody caught is a bug of
 /// gateproof and exits as one.
 pub fn main() -> ExitCode {
     let code = match Cli::try_parse() {
-        Ok(cli) => std::panic::catch_unwind(|| verb(&cli)).unwrap_or_else(|_| {
-            Screen::plain().note("this is a bug of gateproof; nothing that it printed can be relied on");
-            exit::BUG
-        }),
+        Ok(cli) => caught(|| verb(&cli)),
         Err(error) => {
             // Help and version are printed the same way, and are no mistake.
             let _ = error.print();
@@ -25,6 +22,14 @@ pub fn main() -> ExitCode {
         }
     };
     ExitCode::from(code)
+}
+
+fn caught(verb: impl FnOnce() -> u8) -> u8 {
+    // What a panic left half done is not looked at again.
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(verb)).unwrap_or_else(|_| {
+        screen::note("this is a bug of gateproof; nothing that it printed can be relied on");
+        exit::BUG
+    })
 }
 
 fn verb(cli: &Cli) -> u8 {
@@ -54,4 +59,22 @@ fn trace(verbose: u8, screen: &Screen) {
         .with_ansi(screen.err.is_coloured())
         .with_env_filter(tracing_subscriber::EnvFilter::new(level))
         .init();
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    #[test]
+    fn the_words_fit_together() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn a_panic_is_a_bug_and_no_success() {
+        assert_eq!(caught(|| exit::FINE), exit::FINE);
+        assert_eq!(caught(|| panic!("on purpose")), exit::BUG);
+    }
 }

@@ -4,13 +4,18 @@ use std::fmt::Write as _;
 
 use clap::Args;
 
-use super::{args::Common, exit, plain, screen::Screen, trouble};
+use super::{
+    args::Common,
+    exit,
+    screen::{self, Screen},
+    trouble,
+};
 use crate::{
     case::Case,
     fixture::suggest,
     gate::checks::{self, CheckId},
     plan::Suite,
-    report::style::{Style, Tone},
+    report::style::{Style, Tone, wrapped},
 };
 
 /// Explains a case or a check.
@@ -24,7 +29,7 @@ pub(super) struct ExplainArgs {
 pub(super) fn explain(args: &ExplainArgs, common: &Common, screen: &Screen) -> u8 {
     let name = args.name.as_str();
     if let Some(check) = CheckId::parse(name) {
-        screen.say(&of_check(check, screen.out));
+        screen::say(&of_check(check, screen.out));
         return exit::FINE;
     }
     let suite = match trouble::load(&common.corpus, screen) {
@@ -34,10 +39,10 @@ pub(super) fn explain(args: &ExplainArgs, common: &Common, screen: &Screen) -> u
     let of_id = |case: &&Case| case.id.as_str() == name || case.id.base() == name;
     let cases: Vec<&Case> = suite.cases.iter().map(|prepared| &*prepared.case).filter(of_id).collect();
     if let Some(case) = cases.first() {
-        screen.say(&of_case(case, &cases, screen.out));
+        screen::say(&of_case(case, &cases, screen.out));
         return exit::FINE;
     }
-    screen.note(&format!("error: there is no case or check '{name}'{}", hint(name, &suite)));
+    screen::note(&format!("error: there is no case or check '{name}'{}", hint(name, &suite)));
     exit::USAGE
 }
 
@@ -49,7 +54,9 @@ fn hint(name: &str, suite: &Suite) -> String {
 
 /// A check under the headings that every check has.
 fn of_check(id: CheckId, style: Style) -> String {
-    let Some(docs) = checks::find(id).map(|check| check.docs()) else { return String::new() };
+    let Some(docs) = checks::ALL.iter().map(|check| check.docs()).find(|docs| docs.id == id) else {
+        return String::new();
+    };
     let mut out = format!("{}: {}\n", style.paint(Tone::Strong, id.as_str()), docs.summary);
     for (heading, text) in [
         ("Looks at", docs.leg),
@@ -59,7 +66,7 @@ fn of_check(id: CheckId, style: Style) -> String {
         ("Example", docs.example),
         ("Source", docs.source),
     ] {
-        let _ = writeln!(out, "\n{}\n{}", style.paint(Tone::Strong, heading), wrap(text, style.width()));
+        let _ = writeln!(out, "\n{}\n{}", style.paint(Tone::Strong, heading), indented(text, style.width()));
     }
     let _ = writeln!(out, "\n{}", style.paint(Tone::Strong, "Rules"));
     for (rule, text) in docs.rules {
@@ -104,30 +111,19 @@ fn of_case(case: &Case, variants: &[&Case], style: Style) -> String {
             let _ = writeln!(out, "  {}. {line}", index + 1);
         }
     };
-    section("Changes to the servers", &plain::servers(case));
-    section("What happens", &plain::steps(&body.steps));
+    section("Changes to the servers", &case.server_words());
+    section("What happens", &case.step_words());
     let expect = &body.expect;
-    let words = |list: &[crate::case::Predicate]| list.iter().map(plain::predicate).collect::<Vec<_>>();
+    let words = |list: &[crate::case::Predicate]| list.iter().map(ToString::to_string).collect::<Vec<_>>();
     section("For the trial to mean anything", &words(&expect.control));
     section("The attack succeeded if any of these is so", &words(&expect.harm));
     section("The honest part works if all of these are so", &words(&expect.utility));
-    section("What must be refused", &expect.refusal.iter().map(plain::refusal).collect::<Vec<_>>());
+    section("What must be refused", &expect.refusal.iter().map(ToString::to_string).collect::<Vec<_>>());
     out
 }
 
-/// Lines of at most `width` characters, indented by two.
-fn wrap(text: &str, width: usize) -> String {
-    let mut out = String::from(" ");
-    let mut column = 1;
-    for word in text.split_whitespace() {
-        let length = word.chars().count();
-        if column > 1 && column + 1 + length > width {
-            out.push_str("\n ");
-            column = 1;
-        }
-        out.push(' ');
-        out.push_str(word);
-        column += 1 + length;
-    }
-    out
+/// Wrapped, and indented by two.
+fn indented(text: &str, width: usize) -> String {
+    let lines = wrapped(text, width.saturating_sub(2));
+    lines.lines().map(|line| format!("  {line}")).collect::<Vec<_>>().join("\n")
 }

@@ -7,8 +7,8 @@ use clap::Args;
 use super::{
     args::{Chosen, Common},
     exit,
-    progress::Player,
-    screen::Screen,
+    progress::{self, Player},
+    screen::{self, Screen},
     trouble::{self, count},
 };
 use crate::{
@@ -42,13 +42,13 @@ pub(super) fn lint(args: &LintArgs, common: &Common, screen: &Screen) -> u8 {
     };
     let trials = selection.trials_at_home(&suite);
     if trials.is_empty() {
-        screen.note("no case matches; `gateproof list` shows what there is");
+        screen::note("no case matches; `gateproof list` shows what there is");
         return exit::NOTHING;
     }
-    let player = Player { screen, quiet: false, jobs: args.jobs.map(NonZeroUsize::get) };
+    let player = Player { screen, quiet: false, jobs: args.jobs.map(NonZeroUsize::get), stop: progress::listen() };
     let batch = player.play(&trials, |_| None);
     if batch.interrupted {
-        screen.note("exit 3: interrupted, nothing can be said of the corpus");
+        screen::note("exit 3: interrupted, nothing can be said of the corpus");
         return exit::INCONCLUSIVE;
     }
     let findings = findings_of(&suite, &batch.records, args.chosen.is_everything());
@@ -58,7 +58,7 @@ pub(super) fn lint(args: &LintArgs, common: &Common, screen: &Screen) -> u8 {
     let code = if errors == 0 { exit::FINE } else { exit::FAILED };
     let tone = if errors == 0 { Tone::Good } else { Tone::Bad };
     let line = format!("exit {code}: {}, {}", count(errors, "error"), count(notes, "note"));
-    screen.note(&screen.err.paint(tone, &line));
+    screen::note(&screen.err.paint(tone, &line));
     code
 }
 
@@ -66,14 +66,14 @@ fn print(findings: &[Finding], screen: &Screen) {
     let mut rules: Vec<&str> = findings.iter().map(|finding| finding.rule).collect();
     rules.dedup();
     for rule in rules {
-        screen.say(&screen.out.paint(Tone::Strong, rule));
+        screen::say(&screen.out.paint(Tone::Strong, rule));
         for finding in findings.iter().filter(|finding| finding.rule == rule) {
             let (tone, word) = match finding.severity {
                 Severity::Error => (Tone::Bad, "error"),
                 Severity::Note => (Tone::Dim, "note"),
             };
             let place = if finding.file.is_empty() { String::new() } else { format!("{}: ", finding.file) };
-            screen.say(&format!("  {} {place}{}", screen.out.paint(tone, word), finding.message));
+            screen::say(&format!("  {} {place}{}", screen.out.paint(tone, word), finding.message));
         }
     }
 }

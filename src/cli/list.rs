@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::{
     args::{Chosen, Common},
     exit,
-    screen::Screen,
+    screen::{self, Screen},
     trouble,
 };
 use crate::{
@@ -71,7 +71,7 @@ pub(super) fn list(args: &ListArgs, common: &Common, screen: &Screen) -> u8 {
                 _ => match chosen(args, words) {
                     Ok(chosen) => of_cases(&suite, &chosen),
                     Err(error) => {
-                        screen.note(&format!("error: {error}"));
+                        screen::note(&format!("error: {error}"));
                         return exit::USAGE;
                     }
                 },
@@ -92,7 +92,7 @@ fn chosen(args: &ListArgs, words: &[String]) -> Result<Chosen, crate::plan::Filt
 fn print(entries: &[Entry], json: bool, screen: &Screen) {
     if json {
         let items: Vec<_> = entries.iter().map(|entry| format!("  {}", entry.json)).collect();
-        screen.say(&if items.is_empty() { "[]".to_owned() } else { format!("[\n{}\n]", items.join(",\n")) });
+        screen::say(&if items.is_empty() { "[]".to_owned() } else { format!("[\n{}\n]", items.join(",\n")) });
         return;
     }
     let mut widths: Vec<usize> = Vec::new();
@@ -113,7 +113,7 @@ fn print(entries: &[Entry], json: bool, screen: &Screen) {
         })
         .collect();
     if !lines.is_empty() {
-        screen.say(&lines.join("\n"));
+        screen::say(&lines.join("\n"));
     }
 }
 

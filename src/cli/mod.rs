@@ -13,7 +13,6 @@ mod lint;
 mod list;
 mod new;
 mod outputs;
-mod plain;
 mod progress;
 pub mod reference;
 mod run;

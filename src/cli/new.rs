@@ -4,7 +4,12 @@ use std::{io::Write as _, path::Path};
 
 use clap::Args;
 
-use super::{args::Common, exit, screen::Screen, trouble};
+use super::{
+    args::Common,
+    exit,
+    screen::{self, Screen},
+    trouble,
+};
 use crate::plan::Suite;
 
 /// Writes the skeleton of a case, which loads and passes as it stands.
@@ -23,7 +28,7 @@ pub(super) struct NewArgs {
 /// Writes the file and says what comes next.
 pub(super) fn new(args: &NewArgs, common: &Common, screen: &Screen) -> u8 {
     let wrong = |message: String| {
-        screen.note(&format!("error: {message}"));
+        screen::note(&format!("error: {message}"));
         exit::USAGE
     };
     if let Some(what) = trouble_with(&args.id) {
@@ -40,7 +45,7 @@ pub(super) fn new(args: &NewArgs, common: &Common, screen: &Screen) -> u8 {
     if let Err(error) = write(&common.corpus.join(&name), &text) {
         return wrong(format!("{name}: {error}"));
     }
-    screen.say(&format!(
+    screen::say(&format!(
         "{name} is written.\n\
          Next:\n  \
          1. edit it; every line says what it is for\n  \

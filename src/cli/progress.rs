@@ -7,7 +7,10 @@ use std::{
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use super::{exit, screen::Screen};
+use super::{
+    exit,
+    screen::{self, Screen},
+};
 use crate::{
     plan::Trial,
     runner::{self, Schedule, Settings, Stop},
@@ -23,6 +26,8 @@ pub(super) struct Player<'a> {
     pub(super) quiet: bool,
     /// Threads.
     pub(super) jobs: Option<usize>,
+    /// Ends it early.
+    pub(super) stop: Stop,
 }
 
 /// What came of it.
@@ -40,9 +45,7 @@ impl Player<'_> {
     /// Plays `trials`; what `failed` says of an unexpected one is printed when
     /// it happens.
     pub(super) fn play(&self, trials: &[Trial], mut failed: impl FnMut(&Record) -> Option<String>) -> Batch {
-        let stop = Stop::default();
-        listen(stop.clone());
-        let schedule = schedule(self.jobs, std::env::current_exe().ok(), stop);
+        let schedule = schedule(self.jobs, std::env::current_exe().ok(), self.stop.clone());
         let mut bar = Bar::new(trials, self.screen, self.quiet);
         let started = Instant::now();
         let made = |numbered: &runner::Numbered, ended| (numbered.index, Record::new(&numbered.trial, ended));
@@ -51,7 +54,7 @@ impl Player<'_> {
             if record.standing() == Standing::Unexpected
                 && let Some(text) = failed(record)
             {
-                bar.above(|| self.screen.note(&text));
+                bar.above(|| screen::note(&text));
             }
         });
         bar.end();
@@ -66,27 +69,36 @@ pub(super) fn schedule(jobs: Option<usize>, program: Option<PathBuf>, stop: Stop
     Schedule { jobs, settings: Settings { program, ..Settings::default() }, stop }
 }
 
-/// The first Ctrl-C ends the run, the second one the program.
-fn listen(stop: Stop) {
+/// From here on, the first Ctrl-C ends the run and the second one the program.
+pub(super) fn listen() -> Stop {
+    let stop = Stop::default();
+    let heard = stop.clone();
+    let (ready, is_ready) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
         let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else { return };
         runtime.block_on(async {
-            let mut pressed = false;
-            while tokio::signal::ctrl_c().await.is_ok() {
-                if pressed {
-                    #[expect(clippy::exit, reason = "whoever presses twice doesn't want to wait")]
-                    std::process::exit(i32::from(exit::INCONCLUSIVE));
-                }
-                pressed = true;
-                stop.stop();
+            let mut first = std::pin::pin!(tokio::signal::ctrl_c());
+            // The handler is in place once the future has been polled.
+            let _ = futures_util::poll!(first.as_mut());
+            let _ = ready.send(());
+            if first.await.is_err() {
+                return;
+            }
+            heard.stop();
+            if tokio::signal::ctrl_c().await.is_ok() {
+                #[expect(clippy::exit, reason = "whoever presses twice doesn't want to wait")]
+                std::process::exit(i32::from(exit::INCONCLUSIVE));
             }
         });
     });
+    // Fails where the thread gave up: then Ctrl-C ends the program as ever.
+    let _ = is_ready.recv();
+    stop
 }
 
 /// A bar with counts and a case that is running.
 struct Bar<'a> {
-    bar: ProgressBar,
+    drawn: ProgressBar,
     trials: &'a [Trial],
     finished: Vec<bool>,
     /// The first trial that isn't finished. Trials are begun in order, so it is running.
@@ -106,7 +118,7 @@ impl<'a> Bar<'a> {
             bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
             bar
         };
-        Self { bar, trials, finished: vec![false; trials.len()], oldest: 0, failed: 0, open: 0 }
+        Self { drawn: bar, trials, finished: vec![false; trials.len()], oldest: 0, failed: 0, open: 0 }
     }
 
     fn finished(&mut self, index: usize, record: &Record) {
@@ -121,7 +133,7 @@ impl<'a> Bar<'a> {
         while self.finished.get(self.oldest).is_some_and(|finished| *finished) {
             self.oldest += 1;
         }
-        if self.bar.is_hidden() {
+        if self.drawn.is_hidden() {
             return;
         }
         let running = self
@@ -129,16 +141,16 @@ impl<'a> Bar<'a> {
             .get(self.oldest)
             .map(|trial| format!("{} {} {}", trial.prepared.case.id, trial.arm, trial.transport))
             .unwrap_or_default();
-        self.bar.inc(1);
-        self.bar.set_message(format!("{} failed, {} open · {running}", self.failed, self.open));
+        self.drawn.inc(1);
+        self.drawn.set_message(format!("{} failed, {} open · {running}", self.failed, self.open));
     }
 
     /// Prints something where the bar is not.
     fn above(&self, print: impl FnOnce()) {
-        self.bar.suspend(print);
+        self.drawn.suspend(print);
     }
 
     fn end(&self) {
-        self.bar.finish_and_clear();
+        self.drawn.finish_and_clear();
     }
 }

@@ -8,9 +8,9 @@ use super::{
     args::{Chosen, Common},
     exit,
     outputs::Outputs,
-    progress::{Batch, Player},
+    progress::{self, Batch, Player},
     reference,
-    screen::Screen,
+    screen::{self, Screen},
     trouble::{self, count},
 };
 use crate::{
@@ -26,6 +26,7 @@ const MOST_TRANSCRIPTS: usize = 20;
 
 /// Plays cases and prints the tables.
 #[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
 pub(super) struct RunArgs {
     #[command(flatten)]
     chosen: Chosen,
@@ -93,19 +94,20 @@ pub(super) fn run(args: &RunArgs, common: &Common, screen: &Screen) -> u8 {
     };
     let trials = if args.reference { reference::trials(&suite) } else { trials(args, &suite) };
     if trials.is_empty() {
-        screen.note("no case matches; `gateproof list` shows what there is");
+        screen::note("no case matches; `gateproof list` shows what there is");
         return exit::NOTHING;
     }
+    let stop = progress::listen();
     let folder = if args.reference { common.corpus.join(reference::FOLDER) } else { args.reports.clone() };
     let outputs = match (!args.no_reports).then(|| Outputs::open(&folder)).transpose() {
         Ok(outputs) => outputs,
         Err(error) => {
-            screen.note(&format!("error: can't write reports: {error}"));
+            screen::note(&format!("error: can't write reports: {error}"));
             return exit::USAGE;
         }
     };
     let format = if args.json { Format::Json } else { args.format };
-    let player = Player { screen, quiet: format == Format::Json, jobs: args.jobs.map(NonZeroUsize::get) };
+    let player = Player { screen, quiet: format == Format::Json, jobs: args.jobs.map(NonZeroUsize::get), stop };
     let mut shown = 0;
     let batch = player.play(&trials, |record| {
         shown += 1;
@@ -116,7 +118,7 @@ pub(super) fn run(args: &RunArgs, common: &Common, screen: &Screen) -> u8 {
         }
     });
     let document = report::document(&suite, &batch.records);
-    screen.say(&match format {
+    screen::say(&match format {
         Format::Terminal => report::terminal::render(&document, screen.out),
         Format::Json => report::json::render(&document),
         Format::Markdown => report::markdown::render(&document),
@@ -155,13 +157,13 @@ fn finish(batch: &Batch, document: &Document, outputs: Option<Outputs>, screen: 
     let seconds = batch.took.as_secs_f64().max(1e-3);
     #[expect(clippy::cast_precision_loss, reason = "a rate for people")]
     let rate = batch.records.len() as f64 / seconds;
-    screen.note(&format!("{} in {seconds:.1} s, {rate:.0} a second", count(batch.records.len(), "trial")));
+    screen::note(&format!("{} in {seconds:.1} s, {rate:.0} a second", count(batch.records.len(), "trial")));
     match outputs {
-        Some(_) if batch.interrupted => screen.note("interrupted: the reports on disk are left as they were"),
+        Some(_) if batch.interrupted => screen::note("interrupted: the reports on disk are left as they were"),
         Some(outputs) => match outputs.keep(document) {
-            Ok(folder) => screen.note(&format!("reports: {}", folder.display())),
+            Ok(folder) => screen::note(&format!("reports: {}", folder.strip_prefix(".").unwrap_or(&folder).display())),
             Err(error) => {
-                screen.note(&format!("error: can't write reports: {error}"));
+                screen::note(&format!("error: can't write reports: {error}"));
                 return exit::USAGE;
             }
         },
@@ -169,7 +171,7 @@ fn finish(batch: &Batch, document: &Document, outputs: Option<Outputs>, screen: 
     }
     let (code, reason) = conclusion(batch);
     let tone = if code == exit::FINE { Tone::Good } else { Tone::Bad };
-    screen.note(&screen.err.paint(tone, &reason));
+    screen::note(&screen.err.paint(tone, &reason));
     code
 }
 

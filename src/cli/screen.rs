@@ -36,21 +36,16 @@ impl Screen {
         let err_is_terminal = std::io::stderr().is_terminal();
         Self { out: style(std::io::stdout().is_terminal()), err: style(err_is_terminal), err_is_terminal }
     }
+}
 
-    /// Without colours.
-    pub(super) fn plain() -> Self {
-        Self::new(When::Never)
-    }
+/// A result. A reader that went away (`| head`) is no trouble of ours.
+pub(super) fn say(text: &str) {
+    let _ = writeln!(std::io::stdout().lock(), "{}", text.trim_end_matches('\n'));
+}
 
-    /// A result. A reader that went away (`| head`) is no trouble of ours.
-    pub(super) fn say(&self, text: &str) {
-        let _ = writeln!(std::io::stdout().lock(), "{}", text.trim_end_matches('\n'));
-    }
-
-    /// Anything else.
-    pub(super) fn note(&self, text: &str) {
-        let _ = writeln!(std::io::stderr().lock(), "{}", text.trim_end_matches('\n'));
-    }
+/// Anything else.
+pub(super) fn note(text: &str) {
+    let _ = writeln!(std::io::stderr().lock(), "{}", text.trim_end_matches('\n'));
 }
 
 /// Set, and to something: an empty `NO_COLOR` doesn't count (no-color.org).

@@ -4,7 +4,10 @@ use std::path::Path;
 
 use miette::{GraphicalReportHandler, GraphicalTheme};
 
-use super::{exit, screen::Screen};
+use super::{
+    exit,
+    screen::{self, Screen},
+};
 use crate::{
     case::CorpusError,
     fixture::SourceError,
@@ -17,11 +20,11 @@ pub(super) fn load(root: &Path, screen: &Screen) -> Result<Suite, u8> {
         match error {
             CorpusError::Files(errors) => {
                 for error in &errors {
-                    screen.note(&graphical(error, screen));
+                    screen::note(&graphical(error, screen));
                 }
-                screen.note(&format!("{} with errors; nothing was run", count(errors.len(), "file")));
+                screen::note(&format!("{} with errors; nothing was run", count(errors.len(), "file")));
             }
-            folder @ CorpusError::Folder { .. } => screen.note(&format!("error: {folder}")),
+            folder @ CorpusError::Folder { .. } => screen::note(&format!("error: {folder}")),
         }
         exit::USAGE
     })

@@ -9,17 +9,17 @@ use serde::Serialize;
 use crate::{
     case::{Kind, Level},
     plan::{Arm, Suite},
-    score::{Ablation, Attribution, Category, Rate, Record, Scorecard, ablation, scorecards},
+    score::{Ablation, Attribution, Category, Rate, Record, Scorecard, Standing, ablation, scorecards},
     transport,
 };
 
 /// The version of the document's format.
-pub const SCHEMA: &str = "gateproof.report/1";
+pub(super) const SCHEMA: &str = "gateproof.report/1";
 
 /// A run, as figures and as trials.
 #[derive(Clone, Debug, Serialize)]
 pub struct Document {
-    /// [`SCHEMA`].
+    /// The version of this format.
     pub schema: &'static str,
     /// The version of the harness.
     pub gateproof: &'static str,
@@ -141,7 +141,7 @@ pub struct TrialLine {
     /// Whether that is the check that the case names.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub attribution: Option<Attribution>,
-    /// Why it isn't a pass.
+    /// Why, where it did not come out as its arm has it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub reasons: Vec<String>,
 }
@@ -257,6 +257,7 @@ fn line(record: &Record) -> TrialLine {
         stopped_by: record.stopped_by.clone(),
         attribution: record.attribution(),
         reasons: match (&record.verdict, &record.untested) {
+            _ if record.standing() == Standing::AsExpected => Vec::new(),
             (Some(verdict), _) => verdict.reasons.clone(),
             (None, Some(reason)) => vec![reason.clone()],
             (None, None) => Vec::new(),

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use super::{Counted, NotTested};
 
-/// `47/52 · 80–96 %`: so many of so many, and the interval by clusters.
+/// `47/52 80–96%`: so many of so many, and the interval by clusters.
 pub(super) fn counted(counted: &Counted) -> String {
     let rate = format!("{}/{}", hits(counted), counted.total);
     match counted.wilson95 {
-        Some((low, high)) => format!("{rate} · {:.0}–{:.0} %", low * 100.0, high * 100.0),
+        Some((low, high)) => format!("{rate} {:.0}–{:.0}%", low * 100.0, high * 100.0),
         None => rate,
     }
 }

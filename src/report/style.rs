@@ -1,6 +1,6 @@
 //! The one place that knows colours.
 
-use comfy_table::{Attribute, Cell, Color, ContentArrangement, Table, presets};
+use comfy_table::{Attribute, Cell, Color, ColumnConstraint, ContentArrangement, Table, presets};
 
 /// How a text is meant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,6 +69,15 @@ impl Style {
         }
     }
 
+    /// The table as text: no word is broken where there is room for `room` columns.
+    pub fn fitted(self, mut table: Table, room: usize) -> String {
+        if self.width >= room {
+            let columns = table.column_count();
+            table.set_constraints(std::iter::repeat_n(ColumnConstraint::ContentWidth, columns));
+        }
+        table.to_string()
+    }
+
     /// An empty table of this width.
     pub fn table(self, header: &[&str]) -> Table {
         let mut table = Table::new();
@@ -83,5 +92,45 @@ impl Style {
             table.force_no_tty();
         }
         table
+    }
+}
+
+/// The text in lines of at most `width` characters, broken between words.
+pub fn wrapped(text: &str, width: usize) -> String {
+    let mut out = String::new();
+    let mut column = 0;
+    for word in text.split_whitespace() {
+        let length = word.chars().count();
+        if column > 0 && column + 1 + length > width {
+            out.push('\n');
+            column = 0;
+        } else if column > 0 {
+            out.push(' ');
+            column += 1;
+        }
+        out.push_str(word);
+        column += length;
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_break_between_words() {
+        assert_eq!(wrapped("one two  three", 7), "one two\nthree");
+        assert_eq!(wrapped("incomprehensible no", 5), "incomprehensible\nno");
+    }
+
+    #[test]
+    fn nothing_is_coloured_unless_asked() {
+        let plain = Style::new(false, 80);
+        assert_eq!(plain.paint(Tone::Bad, "x"), "x");
+        let mut table = plain.table(&["a"]);
+        table.add_row(vec![plain.cell(Tone::Bad, "x")]);
+        assert!(!plain.fitted(table, 10).contains('\u{1b}'));
+        assert!(Style::new(true, 80).paint(Tone::Bad, "x").contains('\u{1b}'));
     }
 }

@@ -5,12 +5,17 @@ use std::fmt::Write as _;
 use super::{
     ArmFigures, Document,
     figure::{change, counted, groups, hits, some},
-    style::{Style, Tone},
+    style::{Style, Tone, wrapped},
 };
-use crate::{gate::checks, plan::Arm, score::Rate};
+use crate::{plan::Arm, score::Rate};
 
 /// How many groups of untested trials are shown.
 const MOST_GROUPS: usize = 12;
+
+/// What the widest rows of the arms take, in columns.
+const ROOM: usize = 96;
+/// The same of the ablation table.
+const NARROW: usize = 80;
 
 /// Renders it.
 pub fn render(document: &Document, style: Style) -> String {
@@ -43,15 +48,15 @@ pub fn render(document: &Document, style: Style) -> String {
 fn arms(document: &Document, style: Style) -> String {
     let mut table = style.table(&[
         "arm",
-        "transport",
+        "via",
         "attacks stopped",
         "honest served",
         "utility",
         "robust",
         "leaks",
-        "denied, yet sent",
+        "sent on",
         "as named",
-        "not judged",
+        "open",
     ]);
     for arm in &document.arms {
         table.add_row(vec![
@@ -67,7 +72,9 @@ fn arms(document: &Document, style: Style) -> String {
             style.cell(zero(arm.blocked + arm.untested), arm.blocked + arm.untested),
         ]);
     }
-    table.to_string()
+    let legend = "Intervals are Wilson's at 95 %, by cluster. utility: honest work under attack. sent on: requests that \
+                  reached a server for calls that had to be denied. open: could not be judged, or was not played.";
+    format!("{}\n{}", style.fitted(table, ROOM), style.paint(Tone::Dim, &wrapped(legend, style.width())))
 }
 
 /// An open arm must let every attack through, any other must stop every one.
@@ -97,25 +104,22 @@ fn zero_if(arm: &ArmFigures, count: usize) -> Tone {
 }
 
 fn ablation(document: &Document, style: Style) -> String {
-    let mut table =
-        style.table(&["check", "without it", "change", "it alone", "stops alone", "false alarms", "what it stops"]);
+    let mut table = style.table(&["check", "without it", "change", "it alone", "stops alone", "false alarms"]);
     for row in &document.ablation {
         let dead = row.change == 0;
-        let summary = checks::CheckId::parse(row.check).and_then(checks::find).map_or("", |check| check.docs().summary);
+        let tone = if dead { Tone::Bad } else { Tone::Good };
         table.add_row(vec![
             style.cell(Tone::Strong, row.check),
             style.cell(Tone::Plain, row.without),
-            style.cell(
-                if dead { Tone::Bad } else { Tone::Good },
-                if dead { "0 DEAD".to_owned() } else { change(row.change) },
-            ),
+            style.cell(tone, if dead { "0 DEAD".to_owned() } else { change(row.change) }),
             style.cell(Tone::Plain, row.only),
             style.cell(Tone::Plain, row.exclusive.len()),
             style.cell(zero(row.exclusive_alarms.len()), row.exclusive_alarms.len()),
-            style.cell(Tone::Dim, summary),
         ]);
     }
-    table.to_string()
+    let legend = "Attacks stopped with every check but this one, how many fewer that is, and with this one alone; those \
+                  that nothing else stops; honest cases that only it refuses. Each case on its cheapest transport.";
+    format!("{}\n{}", style.fitted(table, NARROW), style.paint(Tone::Dim, &wrapped(legend, style.width())))
 }
 
 fn not_tested(document: &Document, style: Style, out: &mut String) {

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::style::{Style, Tone};
 use crate::{
-    protocol::{Direction, Leg},
+    protocol::{Direction, Leg, Message, Shape, strict::Node},
     score::Record,
     transcript::{Act, Crossing, Event, Trail, Transcript},
 };
@@ -100,9 +100,33 @@ fn words(crossing: &Crossing, several: bool, marked: bool) -> String {
         Direction::Replyward => "←",
     };
     let server = if several { format!("[{}] ", crossing.server) } else { String::new() };
-    let status =
-        crossing.dress.status.filter(|status| *status != 200).map_or(String::new(), |status| format!("{status} "));
-    format!("{arrow}{} {server}{status}{}", if marked { "≠" } else { "" }, visible(crossing.message.raw()))
+    let unusual = crossing.dress.status.filter(|status| *status != 200);
+    let status = unusual.map_or_else(String::new, |status| format!("HTTP {status} "));
+    format!("{arrow}{} {server}{status}{}", if marked { "≠" } else { "" }, brief(&crossing.message))
+}
+
+/// A message without what every message has: `6 tools/call read {"limit":2}`.
+fn brief(message: &Message) -> String {
+    let part = |node: &Node| visible(&message.raw()[node.span.clone()]);
+    let id = message.id().map(|id| format!("{id} ")).unwrap_or_default();
+    match (message.shape(), message.method()) {
+        (Shape::Request | Shape::Notification, Some(method)) => {
+            let params = message.params();
+            match message.called_tool() {
+                Some(tool) => {
+                    let arguments = params.and_then(|params| params.member("arguments")).map(part);
+                    format!("{id}{method} {} {}", visible(tool.as_bytes()), arguments.unwrap_or_default())
+                }
+                None => format!("{id}{method} {}", params.map(part).unwrap_or_default()),
+            }
+        }
+        (Shape::Response, _) => match (message.result(), message.error()) {
+            (Some(result), None) => format!("{id}result {}", part(result)),
+            (None, Some(error)) => format!("{id}error {}", part(error)),
+            _ => visible(message.raw()),
+        },
+        _ => visible(message.raw()),
+    }
 }
 
 /// The first reply that the client received in other bytes than the server sent.
@@ -150,7 +174,8 @@ impl Divergence<'_> {
                 clip(&format!("{start}{}", visible(&bytes[from..])), room)
             }
         };
-        let title = format!("≠ first divergence: reply {}, byte {}", self.nth, at + 1);
+        let place = if sent.is_some() && got.is_some() { format!(", byte {}", at + 1) } else { String::new() };
+        let title = format!("≠ first divergence: reply {}{place}", self.nth);
         format!(
             "  {}\n    server sent: {}\n    client got:  {}\n",
             style.paint(Tone::Warn, &title),

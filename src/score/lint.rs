@@ -185,7 +185,7 @@ fn every_check(suite: &Suite, records: &[Record], findings: &mut Findings) {
             .cases
             .iter()
             .filter(|prepared| prepared.case.body.by.as_deref() == Some(id.as_str()))
-            .filter_map(|prepared| prepared.case.body.twin.as_ref().map(|twin| twin.as_str()))
+            .filter_map(|prepared| prepared.case.body.twin.as_ref().map(crate::case::CaseId::as_str))
             .collect();
         let is_on = |record: &Record| {
             let prepared = suite.cases.iter().find(|prepared| prepared.case.id == record.case.id);

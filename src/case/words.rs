@@ -1,39 +1,57 @@
-//! Steps and expectations in plain words.
+//! Steps and expectations in plain words: for `explain` and for reasons.
 
-use crate::case::{
+use std::fmt;
+
+use super::{
     Case, Fault, Mutation, Overlay, Predicate, Refusal, ReplyWants, Seen, Stage, StateIs, Step, Until, labels,
 };
 
 /// The longest text that is quoted whole.
 const LONGEST: usize = 160;
 
-/// What is changed or broken about each server before the session.
-pub(super) fn servers(case: &Case) -> Vec<String> {
-    let of = case.servers().flat_map(|(name, server)| {
-        let overlays = server.overlay.iter().map(overlay);
-        let faults = server.faults.iter().map(fault);
-        let hidden = (!server.connect).then(|| "is not opened by the client".to_owned());
-        overlays.chain(faults).chain(hidden).map(move |text| format!("{name}: {text}")).collect::<Vec<_>>()
-    });
-    of.collect()
+impl Case {
+    /// What is changed or broken about each server before the session.
+    pub fn server_words(&self) -> Vec<String> {
+        let of = self.servers().flat_map(|(name, server)| {
+            let overlays = server.overlay.iter().map(overlay);
+            let faults = server.faults.iter().map(fault);
+            let hidden = (!server.connect).then(|| "is not opened by the client".to_owned());
+            overlays.chain(faults).chain(hidden).map(move |text| format!("{name}: {text}")).collect::<Vec<_>>()
+        });
+        of.collect()
+    }
+
+    /// Every step, with its label where something may refer to it.
+    pub fn step_words(&self) -> Vec<String> {
+        let labels = labels(&self.body.steps);
+        let steps = self.body.steps.iter();
+        steps
+            .map(|one| match labels.iter().find(|(_, labelled)| std::ptr::eq(*labelled, one)) {
+                Some((label, _)) => format!("{} [{label}]", doing(one)),
+                None => doing(one),
+            })
+            .collect()
+    }
 }
 
-/// Every step, with its label where something may refer to it.
-pub(super) fn steps(steps: &[Step]) -> Vec<String> {
-    let labels = labels(steps);
-    steps
-        .iter()
-        .map(|one| {
-            let label = labels.iter().find(|(_, labelled)| std::ptr::eq(*labelled, one));
-            match label {
-                Some((label, _)) => format!("{} [{label}]", step(one)),
-                None => step(one),
-            }
-        })
-        .collect()
+impl fmt::Display for Predicate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&predicate(self))
+    }
 }
 
-fn step(step: &Step) -> String {
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let place = match self.stage {
+            Stage::Request => "before the server, which must receive no request for it",
+            Stage::Reply => "on the way back; the server may have answered",
+            Stage::Server => "by the server itself",
+        };
+        write!(f, "step '{}', with an error or an isError result under its own id, {place}", self.of)
+    }
+}
+
+fn doing(step: &Step) -> String {
     let on = step.server().map(|server| format!(" on {server}")).unwrap_or_default();
     match step {
         Step::Open(open) => {
@@ -65,7 +83,7 @@ fn step(step: &Step) -> String {
         Step::Mutate(mutation) => format!("the server changes{on}: {}", mutation_words(mutation)),
         Step::Emit(emit) => format!("the server says unasked{on}: {}", quote(&emit.text)),
         Step::Reconnect(_) => format!("the client closes and connects anew{on}"),
-        Step::Together(inner) => format!("at once: {}", steps(inner).join("; ")),
+        Step::Together(inner) => format!("at once: {}", inner.iter().map(doing).collect::<Vec<_>>().join("; ")),
     }
 }
 
@@ -106,8 +124,7 @@ fn fault(fault: &Fault) -> String {
     format!("at {which} {}: {}", fault.method, parts.join(", "))
 }
 
-/// One statement.
-pub(super) fn predicate(predicate: &Predicate) -> String {
+fn predicate(predicate: &Predicate) -> String {
     match predicate {
         Predicate::ServerGot(seen) => format!("{} reached {}", message(seen), whom(seen, "a server")),
         Predicate::ServerGotInOrder(wanted) => {
@@ -126,16 +143,6 @@ pub(super) fn predicate(predicate: &Predicate) -> String {
         Predicate::Not(inner) => format!("it is not so that {}", self::predicate(inner)),
         Predicate::Any(any) => any.iter().map(self::predicate).collect::<Vec<_>>().join(", or "),
     }
-}
-
-/// What must be refused, and where.
-pub(super) fn refusal(refusal: &Refusal) -> String {
-    let place = match refusal.stage {
-        Stage::Request => "before the server, which must receive no request for it",
-        Stage::Reply => "on the way back; the server may have answered",
-        Stage::Server => "by the server itself",
-    };
-    format!("step '{}', with an error or an isError result under its own id, {place}", refusal.of)
 }
 
 fn message(seen: &Seen) -> String {
