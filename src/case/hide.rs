@@ -5,10 +5,10 @@ use std::fmt::Write as _;
 use base64::Engine as _;
 
 /// Hides a text.
-pub type Transform = fn(&str) -> String;
+pub(super) type Transform = fn(&str) -> String;
 
 /// Every transform by its name.
-pub const ALL: &[(&str, Transform)] = &[
+pub(super) const ALL: &[(&str, Transform)] = &[
     ("zero-width", |text| between_letters(text, "\u{200b}")),
     ("soft-hyphen", |text| between_letters(text, "\u{ad}")),
     ("variation-selectors", |text| between_letters(text, "\u{fe0f}")),
@@ -53,12 +53,12 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 }
 
 /// The transform with this name.
-pub fn find(name: &str) -> Option<Transform> {
+pub(super) fn find(name: &str) -> Option<Transform> {
     ALL.iter().find(|(known, _)| *known == name).map(|(_, transform)| *transform)
 }
 
 /// Every letter as a `\u` escape, for a text that stands in raw JSON.
-pub fn json_escapes(text: &str) -> String {
+pub(super) fn json_escapes(text: &str) -> String {
     let mut units = [0; 2];
     text.chars().fold(String::new(), |mut out, c| {
         for unit in c.encode_utf16(&mut units) {

@@ -14,13 +14,33 @@ pub(super) fn one_line(text: &str) -> String {
 /// The value with every number as the nearest double where no exact one
 /// exists, for judging alone: what is forwarded stays as spelled.
 ///
-/// `None` for duplicate keys and skipped depths, and for a fraction so long that
-/// its nearest double is a whole number: it would be judged as an integer.
+/// `None` for duplicate keys and skipped depths.
 pub(super) fn nearest(node: &Node) -> Option<Value> {
+    with_numbers(node, &nearest_number)
+}
+
+/// The same with [`A_FRACTION`] wherever a fraction is so long that its nearest
+/// double is a whole number; `None` where there is no such number.
+pub(super) fn with_fractions(node: &Node) -> Option<Value> {
+    let any = std::cell::Cell::new(false);
+    let value = with_numbers(node, &|text| {
+        let number = nearest_number(text)?;
+        let lost = number.as_f64().is_some_and(|value| value.fract() == 0.0) && has_fraction(text);
+        any.set(any.get() || lost);
+        if lost { Number::from_f64(A_FRACTION) } else { Some(number) }
+    });
+    value.filter(|_| any.get())
+}
+
+/// Stands for a fraction that no double can tell from a whole number.
+const A_FRACTION: f64 = 0.5;
+
+fn with_numbers(node: &Node, number: &dyn Fn(&str) -> Option<Number>) -> Option<Value> {
+    let nearest = |node: &Node| with_numbers(node, number);
     Some(match &node.kind {
         Kind::Null => Value::Null,
         Kind::Bool(value) => Value::Bool(*value),
-        Kind::Number(text) => Value::Number(nearest_number(text)?),
+        Kind::Number(text) => Value::Number(number(text)?),
         Kind::String(text) => Value::String(text.clone()),
         Kind::Array(items) => Value::Array(items.iter().map(nearest).collect::<Option<_>>()?),
         Kind::Object(members) => {
@@ -44,9 +64,6 @@ fn nearest_number(text: &str) -> Option<Number> {
         return Some(value.into());
     }
     let value: f64 = text.parse().ok()?;
-    if value.fract() == 0.0 && has_fraction(text) {
-        return None;
-    }
     // Beyond the largest double there is no nearest one but the largest.
     Number::from_f64(value.clamp(f64::MIN, f64::MAX))
 }

@@ -95,7 +95,7 @@ impl<'a> Parser<'a> {
         }
         let rest = &self.text[self.at..];
         let ends = |c: char| c.is_whitespace() || c == '(';
-        if rest.strip_prefix(word).is_some_and(|after| after.starts_with(ends)) {
+        if rest.strip_prefix(word).is_some_and(|after| after.is_empty() || after.starts_with(ends)) {
             self.at += word.len();
             return true;
         }

@@ -1,10 +1,12 @@
 //! `argument-schema`: arguments fit the tool's schema exactly as they were sent.
 
+use jsonschema::{ValidationError, error::ValidationErrorKind};
+
 use super::{super::check, CheckId};
 use crate::{
     gate::{
         Check, Context, Docs, Event, Proposals, SchemaProblem,
-        json::{is_plain, nearest},
+        json::{is_plain, nearest, with_fractions},
     },
     protocol::{
         INVALID_PARAMS,
@@ -36,7 +38,7 @@ static DOCS: Docs = Docs {
         ("not-an-object", "arguments that are null, an array, a string, a number or a truth value"),
         ("duplicate-key", "a key stands twice in one object, or values nest too deep to be read"),
         ("schema-broken", "the arguments break the schema"),
-        ("inexact-number", "a fraction with more digits than can be told from a whole number"),
+        ("inexact-number", "a fraction where the schema wants a whole number, with more digits than a double has"),
         ("schema-unusable", "the tool's schema can't be compiled, so nothing can be held to it"),
     ],
 };
@@ -70,15 +72,32 @@ impl Check for ArgumentSchema {
             }
         };
         let absent = || Some(serde_json::Value::Object(serde_json::Map::new()));
-        let Some(value) = arguments.map_or_else(absent, nearest) else {
-            let why = "a number in the arguments has more digits than can be judged exactly";
-            return proposals.refuse_as(INVALID_PARAMS, "inexact-number", why);
-        };
+        let Some(value) = arguments.map_or_else(absent, nearest) else { return };
         if let Err(broken) = validator.validate(&value) {
             let why = format!("the arguments break the tool's input schema ({})", broken.kind().keyword());
-            proposals.refuse_as(INVALID_PARAMS, "schema-broken", why);
+            return proposals.refuse_as(INVALID_PARAMS, "schema-broken", why);
+        }
+        // A fraction that was judged by a whole double may pass as an integer.
+        let fractions = arguments.and_then(with_fractions);
+        if fractions.is_some_and(|value| validator.iter_errors(&value).any(|broken| wants_whole(&broken))) {
+            let why = "the tool's input schema wants a whole number where the arguments have a fraction";
+            proposals.refuse_as(INVALID_PARAMS, "inexact-number", why);
         }
     }
+}
+
+/// Whether the schema objects to a number's being a fraction, or may do so in a
+/// branch; that the stand-in is too small, or not one of some values, says nothing.
+fn wants_whole(broken: &ValidationError<'_>) -> bool {
+    !matches!(
+        broken.kind(),
+        ValidationErrorKind::Minimum { .. }
+            | ValidationErrorKind::Maximum { .. }
+            | ValidationErrorKind::ExclusiveMinimum { .. }
+            | ValidationErrorKind::ExclusiveMaximum { .. }
+            | ValidationErrorKind::Enum { .. }
+            | ValidationErrorKind::Constant { .. }
+    )
 }
 
 /// The problem without the words of the schema, which are the server's.
@@ -149,8 +168,17 @@ mod tests {
 
     #[test]
     fn a_fraction_that_a_double_would_make_whole_is_refused() {
-        let mut gate = listed(TOOLS);
-        gate.call("read", r#"{"big":9007199254740993.5}"#).refuses("inexact-number").code(INVALID_PARAMS);
+        let tools = r#"[{"name":"read","inputSchema":{"type":"object","properties":{
+            "count":{"type":"integer"},"either":{"anyOf":[{"type":"integer"},{"type":"null"}]},
+            "size":{"type":"number","minimum":1}}}}]"#;
+        let mut gate = listed(tools);
+        for key in ["count", "either"] {
+            let call = format!(r#"{{"{key}":9007199254740993.5}}"#);
+            gate.call("read", &call).refuses("inexact-number").code(INVALID_PARAMS);
+        }
+        for key in ["size", "other"] {
+            gate.call("read", &format!(r#"{{"{key}":9007199254740993.5}}"#)).passes();
+        }
     }
 
     #[test]

@@ -66,6 +66,25 @@ pub(super) fn unescaped(text: &str) -> Option<String> {
     })
 }
 
+/// The text as a screen shows it where a right-to-left override (U+202E) turns
+/// part of it round; `None` where nothing is turned.
+pub(super) fn overridden(text: &str) -> Option<String> {
+    const OVERRIDE: char = '\u{202e}';
+    const END: [char; 2] = ['\u{202c}', '\n'];
+    let (before, mut rest) = text.split_once(OVERRIDE)?;
+    let mut out = before.to_owned();
+    loop {
+        let (turned, after) = rest.split_at(rest.find(END).unwrap_or(rest.len()));
+        out.extend(turned.chars().rev().filter(|c| *c != OVERRIDE));
+        let Some((plain, next)) = after.split_once(OVERRIDE) else {
+            out.push_str(after);
+            return Some(out);
+        };
+        out.push_str(plain);
+        rest = next;
+    }
+}
+
 /// Stretches of base64 or hex in `text` that decode to readable text.
 pub(super) fn stretches(text: &str) -> Vec<(Range<usize>, String)> {
     static STRETCH: LazyLock<Option<Regex>> = LazyLock::new(|| {
@@ -292,6 +311,13 @@ pub(super) fn words(name: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn overridden_text_is_read_as_it_is_shown() {
+        assert_eq!(overridden("a \u{202e}cba\u{202c} b \u{202e}fed").as_deref(), Some("a abc\u{202c} b def"));
+        assert_eq!(overridden("\u{202e}cba\nd").as_deref(), Some("abc\nd"));
+        assert_eq!(overridden("\u{2067}abc\u{2069}"), None);
+    }
 
     #[test]
     fn encodings_are_undone() {

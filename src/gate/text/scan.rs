@@ -188,7 +188,8 @@ impl Scan<'_> {
         if !normal.tags.is_empty() {
             self.layer(&normal.tags, &within(), depth + 1);
         }
-        let plain = [decode::unescaped(text), decode::percent_decoded(text), decode::words(text)];
+        let plain =
+            [decode::unescaped(text), decode::percent_decoded(text), decode::words(text), decode::overridden(text)];
         for plain in plain.into_iter().flatten() {
             self.layer(&plain, &within(), depth + 1);
         }
