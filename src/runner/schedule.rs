@@ -6,10 +6,11 @@ use std::sync::{
     mpsc,
 };
 
+use futures_util::{StreamExt as _, stream::FuturesUnordered};
 use tokio::sync::Notify;
 
 use super::{Ended, Numbered, Settings, play};
-use crate::{plan::Trial, transport};
+use crate::plan::Trial;
 
 /// Ends a run early: trials under way are given up, the rest is not begun.
 #[derive(Clone, Debug, Default)]
@@ -44,8 +45,7 @@ impl Stop {
 /// How trials are spread over threads.
 #[derive(Clone, Debug)]
 pub struct Schedule {
-    /// Threads for trials in memory; others wait on processes and sockets, and
-    /// get three times as many.
+    /// Threads.
     pub jobs: usize,
     /// What every trial is played with.
     pub settings: Settings,
@@ -56,8 +56,7 @@ pub struct Schedule {
 /// Plays `trials`; `made` turns each one into a value on the thread that played
 /// it, `each` sees the values as they come. Returns them in the plan's order.
 ///
-/// Each thread has a runtime of its own and plays one trial at a time: no trial
-/// can hold another up by what it computes.
+/// Each thread has a runtime of its own, on which a few trials take turns.
 pub fn run<T: Send>(
     trials: &[Trial],
     schedule: &Schedule,
@@ -66,12 +65,10 @@ pub fn run<T: Send>(
 ) -> Vec<T> {
     let next = AtomicUsize::new(0);
     let (to_caller, finished) = mpsc::channel::<(usize, T)>();
-    let waits = trials.iter().any(|trial| trial.transport != transport::Kind::Memory);
-    let threads = if waits { schedule.jobs * 3 } else { schedule.jobs };
     let mut values: Vec<Option<T>> = Vec::new();
     values.resize_with(trials.len(), || None);
     std::thread::scope(|scope| {
-        for _ in 0..threads.clamp(1, trials.len().max(1)) {
+        for _ in 0..schedule.jobs.clamp(1, trials.len().max(1)) {
             let to_caller = to_caller.clone();
             let (next, made) = (&next, &made);
             scope.spawn(move || worker(trials, schedule, next, made, &to_caller));
@@ -87,6 +84,10 @@ pub fn run<T: Send>(
     values.into_iter().flatten().collect()
 }
 
+/// How many trials a thread has under way at once: while one waits for a
+/// deadline, a process or a socket, others go on.
+const AT_ONCE: usize = 8;
+
 fn worker<T>(
     trials: &[Trial],
     schedule: &Schedule,
@@ -94,27 +95,46 @@ fn worker<T>(
     made: &(impl Fn(&Numbered, Ended) -> T + Sync),
     to_caller: &mpsc::Sender<(usize, T)>,
 ) {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    loop {
+    let take = || {
         let index = next.fetch_add(1, Ordering::SeqCst);
-        let Some(trial) = trials.get(index) else { break };
-        let numbered = Numbered { index, trial: trial.clone() };
-        let ended = match &runtime {
-            Err(error) => Ended::NotPlayed(format!("no runtime: {error}")),
-            Ok(_) if schedule.stop.is_stopped() => Ended::NotPlayed("the run was interrupted".to_owned()),
-            Ok(runtime) => runtime.block_on(async {
-                tokio::select! {
-                    biased;
-                    played = play(trial, &schedule.settings) => Ended::Played(played),
-                    () = schedule.stop.stopped() => Ended::NotPlayed("the run was interrupted".to_owned()),
-                }
-            }),
-        };
-        // The caller is gone only if it panicked; its panic is what matters.
-        if to_caller.send((index, made(&numbered, ended))).is_err() {
-            break;
+        trials.get(index).map(|trial| Numbered { index, trial: trial.clone() })
+    };
+    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            while let Some(numbered) = take() {
+                let value = made(&numbered, Ended::NotPlayed(format!("no runtime: {error}")));
+                // The caller is gone only if it panicked; its panic is what matters.
+                let _ = to_caller.send((numbered.index, value));
+            }
+            return;
         }
-    }
+    };
+    runtime.block_on(async {
+        let mut under_way = FuturesUnordered::new();
+        loop {
+            while under_way.len() < AT_ONCE
+                && let Some(numbered) = take()
+            {
+                under_way.push(one(numbered, schedule));
+            }
+            let Some((numbered, ended)) = under_way.next().await else { break };
+            let _ = to_caller.send((numbered.index, made(&numbered, ended)));
+        }
+    });
     // Aborted tasks hold sockets and processes until their runtime is gone.
-    drop(runtime.map(|runtime| runtime.shutdown_timeout(std::time::Duration::from_secs(1))));
+    runtime.shutdown_timeout(std::time::Duration::from_secs(1));
+}
+
+async fn one(numbered: Numbered, schedule: &Schedule) -> (Numbered, Ended) {
+    let interrupted = || Ended::NotPlayed("the run was interrupted".to_owned());
+    if schedule.stop.is_stopped() {
+        return (numbered, interrupted());
+    }
+    let ended = tokio::select! {
+        biased;
+        played = play(&numbered.trial, &schedule.settings) => Ended::Played(played),
+        () = schedule.stop.stopped() => interrupted(),
+    };
+    (numbered, ended)
 }

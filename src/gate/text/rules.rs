@@ -122,7 +122,7 @@ pub static RULES: &[Rule] = &[
             r"\b(?:keep|make sure)\b@gap\b(?:secret|hidden|invisible|concealed|unaware|in the dark)\b@gap(?:@user)",
             r"\b(?:keep) (?:@user) (?:unaware|in the dark|from (?:knowing|seeing|noticing))",
             r"\b(?:hide|conceal|withhold|mask|keep)\b (?:this|it|that|these|everything|(?:the |these |this )(?:[a-z]+ ){0,2}(?:step|files?|parameter|instructions?|notes?|call|action|process|contents?|operation|detail|fact))\b (?:away )?from (?:@user)",
-            r"(?:(?:^|\n)|[.!?;:] ?|\b(?:must|should|always|please|to|and|then) )(?:hide|conceal|withhold) (?:the |this |that |these |those |any |every )(?:[a-z]+ ){1,4}from (?:@user)(?: ?[,;:.!)\n]|$)",
+            r"(?:(?:^|\n)|[.!?;:] ?|\b(?:must|should|always|please|to|and|then) )(?:hide|conceal|withhold) (?:the |this |that |these |those |any |every )(?:[a-z]+ ){1,4}from (?:@user)(?: ?[,;:.!)\n]| (?:and|or|so|when|if|unless|until|but)\b|$)",
             r"(?:@user) (?:must|should|need|needs|may|can|does|do|is|are)(?: not|n'?t| never)\b (?:need to |have to |supposed to |meant to |allowed to )?(?:know|see|notice|learn|realize|realise|find out|be (?:told|informed|aware|notified))\b(?: about| of| that| this| it|[.,;!\n]|$)",
             r"\b(?:secretly|covertly|surreptitiously|stealthily)\b",
             r"\b(?:silently|quietly|discreetly)\b (?:and [a-z]+ )?(?:read|send|forward|upload|copy|collect|pass|include|append|exfiltrate|transmit|attach|bcc|record)\b",
