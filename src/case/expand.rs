@@ -241,9 +241,10 @@ utility = [{ reply = { of = "call-1", ok = true } }]
 
     #[test]
     fn the_honest_call_is_the_servers() {
-        let text = CASE
-            .replace("\\\"a\\\"", "a")
-            .replace("tool = \"x\", arguments", "tool = \"{{honest-tool}}\", meta = '{\"t\":\"{{honest-text}}\"}', arguments");
+        let text = CASE.replace("\\\"a\\\"", "a").replace(
+            "tool = \"x\", arguments",
+            "tool = \"{{honest-tool}}\", meta = '{\"t\":\"{{honest-text}}\"}', arguments",
+        );
         let source = Source::new("a/b.toml", text);
         let file = super::super::load(&source, "a/b").unwrap();
         let honest = Honest { tool: "sum".into(), arguments: "{}".into(), text: "4\"2".into() };

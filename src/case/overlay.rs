@@ -64,7 +64,8 @@ fn rides(overlay: &Overlay) -> Result<(), String> {
         Some(tool) => return Err(format!("other servers have no tool '{tool}'; say \"*\" for their first one")),
         None => {}
     }
-    let json = |text: &str| serde_json::from_str::<serde_json::Value>(text).map_err(|error| format!("not JSON: {error}"));
+    let json =
+        |text: &str| serde_json::from_str::<serde_json::Value>(text).map_err(|error| format!("not JSON: {error}"));
     if overlay.replace.is_some() {
         return Err("the whole of a live server's definitions can't be replaced".to_owned());
     }
@@ -132,6 +133,11 @@ utility = [{ reply = { of = "open-1", ok = true } }]
         wrong("tool = \"*\", append = \"x\"", "replace = '{}'", 14, "can't be replaced");
         wrong("tool = \"*\", append = \"x\"", "merge = '{\"tools\":[]}'", 14, "only `instructions`");
         wrong("append = \"x\" }]", "append = \"x\" }], faults = [{ method = \"ping\" }]", 14, "no faults");
-        wrong("{ reply = { of = \"open-1\", ok = true } }", "{ state = { pointer = \"\" } }", 17, "live server's state");
+        wrong(
+            "{ reply = { of = \"open-1\", ok = true } }",
+            "{ state = { pointer = \"\" } }",
+            17,
+            "live server's state",
+        );
     }
 }

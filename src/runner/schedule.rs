@@ -66,7 +66,9 @@ pub fn run<T: Send>(
 ) -> Vec<T> {
     let next = AtomicUsize::new(0);
     let (to_caller, finished) = mpsc::channel::<(usize, T)>();
-    let waits = trials.iter().any(|trial| trial.transport != transport::Kind::Memory);
+    // A real server needs a processor to start on.
+    let is_live = trials.iter().any(|trial| trial.prepared.live.is_some());
+    let waits = !is_live && trials.iter().any(|trial| trial.transport != transport::Kind::Memory);
     let threads = if waits { schedule.jobs * 3 } else { schedule.jobs };
     let mut values: Vec<Option<T>> = Vec::new();
     values.resize_with(trials.len(), || None);
@@ -99,9 +101,11 @@ fn worker<T>(
         let index = next.fetch_add(1, Ordering::SeqCst);
         let Some(trial) = trials.get(index) else { break };
         let numbered = Numbered { index, trial: trial.clone() };
+        let missing = trial.prepared.live.as_ref().and_then(|live| live.missing.clone());
         let ended = match &runtime {
             Err(error) => Ended::NotPlayed(format!("no runtime: {error}")),
             Ok(_) if schedule.stop.is_stopped() => Ended::NotPlayed("the run was interrupted".to_owned()),
+            Ok(_) if missing.is_some() => Ended::NotPlayed(missing.unwrap_or_default()),
             Ok(runtime) => runtime.block_on(async {
                 tokio::select! {
                     biased;
