@@ -6,10 +6,10 @@ use std::{
     sync::Arc,
 };
 
-use super::{Case, CaseFile, expand, load};
+use super::{Case, CaseFile, expand, load, overlay};
 use crate::{
     digest::Fingerprint,
-    fixture::{self, ServerFixture, Source, SourceError, Step},
+    fixture::{self, Honest, LiveManifest, ServerFixture, Source, SourceError, Step},
 };
 
 /// Everything that is wrong with a corpus; nothing is run while there is any.
@@ -37,6 +37,8 @@ pub struct Corpus {
     pub files: Vec<(Source, CaseFile)>,
     /// Server fixtures by name.
     pub servers: BTreeMap<String, Arc<ServerFixture>>,
+    /// Manifests of live servers by name.
+    pub live: BTreeMap<String, LiveManifest>,
     /// Over every file of the corpus: names and bytes.
     pub digest: Fingerprint,
 }
@@ -49,7 +51,9 @@ impl Corpus {
     pub fn load(root: &Path) -> Result<Self, CorpusError> {
         let mut errors = Vec::new();
         let mut hashed = Vec::new();
-        let servers = load_servers(root, &mut errors, &mut hashed)?;
+        let servers = load_all(root, "fixtures/servers", fixture::load_server, &mut errors, &mut hashed)?;
+        let servers: BTreeMap<_, _> = servers.into_iter().map(|(name, server)| (name, Arc::new(server))).collect();
+        let live = load_all(root, "fixtures/live", fixture::load_live, &mut errors, &mut hashed)?;
         for policy in toml_files(&root.join("fixtures/policies"))? {
             let name = relative(root, &policy);
             hashed.push((name.clone(), Source::read(&policy, name).map_err(|error| CorpusError::Files(vec![error]))?));
@@ -82,31 +86,52 @@ impl Corpus {
         if !errors.is_empty() {
             return Err(CorpusError::Files(errors));
         }
-        Ok(Self { cases: cases.into_values().collect(), files, servers, digest: digest(&mut hashed) })
+        Ok(Self { cases: cases.into_values().collect(), files, servers, live, digest: digest(&mut hashed) })
+    }
+
+    /// The cases that ride on any server, as they are played on the one with
+    /// this honest call.
+    ///
+    /// # Errors
+    /// With every file of which a variant no longer fits the model.
+    pub fn on_live(&self, honest: &Honest) -> Result<Vec<Arc<Case>>, CorpusError> {
+        let mut cases = BTreeMap::new();
+        let mut errors = Vec::new();
+        for (source, file) in self.files.iter().filter(|(_, file)| file.live) {
+            match expand(source, file, Some(honest)) {
+                Ok(variants) => {
+                    cases.extend(variants.into_iter().map(|case| (case.id.as_str().to_owned(), Arc::new(case))));
+                }
+                Err(error) => errors.push(error),
+            }
+        }
+        if errors.is_empty() { Ok(cases.into_values().collect()) } else { Err(CorpusError::Files(errors)) }
     }
 }
 
-fn load_servers(
+/// Every file of a folder of fixtures, by name.
+fn load_all<T>(
     root: &Path,
+    folder: &str,
+    load: impl Fn(&Source) -> Result<T, SourceError>,
     errors: &mut Vec<SourceError>,
     hashed: &mut Vec<(String, Source)>,
-) -> Result<BTreeMap<String, Arc<ServerFixture>>, CorpusError> {
-    let mut servers = BTreeMap::new();
-    for path in toml_files(&root.join("fixtures/servers"))? {
-        let loaded = Source::read(&path, relative(root, &path)).and_then(|source| {
-            let server = fixture::load_server(&source)?;
+) -> Result<BTreeMap<String, T>, CorpusError> {
+    let mut loaded = BTreeMap::new();
+    for path in toml_files(&root.join(folder))? {
+        let read = Source::read(&path, relative(root, &path)).and_then(|source| {
+            let fixture = load(&source)?;
             hashed.push((source.name().to_owned(), source));
-            Ok(server)
+            Ok(fixture)
         });
-        match loaded {
-            Ok(server) => {
-                let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-                servers.insert(name, Arc::new(server));
+        match read {
+            Ok(fixture) => {
+                loaded.insert(path.file_stem().unwrap_or_default().to_string_lossy().into_owned(), fixture);
             }
             Err(error) => errors.push(error),
         }
     }
-    Ok(servers)
+    Ok(loaded)
 }
 
 fn read(
@@ -125,7 +150,9 @@ fn read(
             });
         }
     }
-    let variants = expand(source, &file)?;
+    let first = file.servers.first().and_then(|server| servers.get(&server.fixture));
+    let variants = expand(source, &file, first.and_then(|fixture| fixture.honest.as_ref()))?;
+    overlay::check(source, &file, &variants)?;
     Ok((file, variants))
 }
 

@@ -3,24 +3,27 @@
 use std::collections::BTreeMap;
 
 use super::{Case, CaseFile, CaseId, hide};
-use crate::fixture::{Source, SourceError, Step};
+use crate::fixture::{Honest, Source, SourceError, Step};
 
 /// Placeholders that belong to faults and raw sends, filled in at play.
 const AT_PLAY: [&str; 3] = ["id", "result", "reply"];
+
+/// Placeholders that a server fills in: its `[honest]` table.
+const HONEST: [&str; 3] = ["honest-tool", "honest-arguments", "honest-text"];
 
 /// One choice of every axis, and of a transform.
 type Choice<'a> = (Vec<(&'a str, &'a str, &'a str)>, Option<&'a str>);
 
 /// Makes every variant of a case. A case without axes and transforms has one:
-/// itself.
+/// itself. `honest` is the honest call of the server that it is played on.
 ///
 /// # Errors
 /// With the place, where an axis or a transform is not what it should be, or
 /// a variant no longer fits the model.
-pub fn expand(source: &Source, file: &CaseFile) -> Result<Vec<Case>, SourceError> {
+pub fn expand(source: &Source, file: &CaseFile, honest: Option<&Honest>) -> Result<Vec<Case>, SourceError> {
     for (axis, values) in &file.matrix {
         let path = [Step::Key("matrix"), Step::Key(axis)];
-        if AT_PLAY.contains(&axis.as_str()) || axis == "hide" {
+        if AT_PLAY.contains(&axis.as_str()) || HONEST.contains(&axis.as_str()) || axis == "hide" {
             return Err(source.error(&path, format!("'{axis}' is a placeholder of its own; name the axis otherwise")));
         }
         if values.is_empty() {
@@ -41,7 +44,7 @@ pub fn expand(source: &Source, file: &CaseFile) -> Result<Vec<Case>, SourceError
         }
     }
     let tree: toml::Table = source.parse()?;
-    choices(file).into_iter().map(|choice| variant(source, file, &tree, &choice)).collect()
+    choices(file).into_iter().map(|choice| variant(source, file, &tree, &choice, honest)).collect()
 }
 
 fn choices(file: &CaseFile) -> Vec<Choice<'_>> {
@@ -71,16 +74,18 @@ fn variant(
     file: &CaseFile,
     tree: &toml::Table,
     (chosen, transform): &Choice<'_>,
+    honest: Option<&Honest>,
 ) -> Result<Case, SourceError> {
     let mut parts: Vec<String> = chosen.iter().map(|(axis, name, _)| format!("{axis}={name}")).collect();
     parts.extend(transform.map(|name| format!("hide={name}")));
     let id = if parts.is_empty() { file.id.clone() } else { CaseId(format!("{}#{}", file.id, parts.join(","))) };
-    let values: BTreeMap<&str, &str> = chosen.iter().map(|(axis, _, value)| (*axis, *value)).collect();
+    let axes = chosen.iter().map(|(axis, _, value)| (*axis, *value)).collect();
+    let filling = Filling { axes, transform: *transform, honest };
     let mut filled = toml::Table::new();
     for (key, value) in tree {
         let value = match key.as_str() {
             "matrix" => value.clone(),
-            _ => fill(value, &values, *transform)
+            _ => fill(value, &filling)
                 .map_err(|problem| source.error(&[Step::Key(key)], format!("{problem} (in the variant {id})")))?,
         };
         filled.insert(key.clone(), value);
@@ -91,28 +96,66 @@ fn variant(
     Ok(Case { id, file: source.name().to_owned(), body })
 }
 
-fn fill(value: &toml::Value, axes: &BTreeMap<&str, &str>, transform: Option<&str>) -> Result<toml::Value, String> {
+/// What placeholders stand for in one variant.
+struct Filling<'a> {
+    axes: BTreeMap<&'a str, &'a str>,
+    transform: Option<&'a str>,
+    honest: Option<&'a Honest>,
+}
+
+impl Filling<'_> {
+    /// The text to put in; `None` for what is no placeholder, or one that is
+    /// filled in at play. A text put into JSON must be escaped there.
+    fn text_of(&self, name: &str, in_json: bool) -> Result<Option<String>, String> {
+        let escaped = |text: &str| {
+            let quoted = serde_json::Value::from(text).to_string();
+            if in_json { quoted[1..quoted.len() - 1].to_owned() } else { text.to_owned() }
+        };
+        if let Some(plain) = name.strip_prefix("hide:") {
+            return Ok(Some(match self.transform.and_then(hide::find) {
+                Some(_) if in_json && self.transform == Some("json-escapes") => hide::json_escapes(plain),
+                Some(transform) => escaped(&transform(plain)),
+                None => escaped(plain),
+            }));
+        }
+        if let Some(value) = self.axes.get(name) {
+            return Ok(Some((*value).to_owned()));
+        }
+        if HONEST.contains(&name) {
+            let honest = self.honest.ok_or_else(|| {
+                format!("'{{{{{name}}}}}' needs an [honest] table, which the first server's fixture doesn't have")
+            })?;
+            return Ok(Some(match name {
+                "honest-tool" => escaped(&honest.tool),
+                "honest-text" => escaped(&honest.text),
+                _ => honest.arguments.clone(),
+            }));
+        }
+        if is_word(name) && !AT_PLAY.contains(&name) {
+            return Err(format!("'{{{{{name}}}}}' is no axis of the matrix"));
+        }
+        Ok(None)
+    }
+}
+
+fn fill(value: &toml::Value, filling: &Filling<'_>) -> Result<toml::Value, String> {
     Ok(match value {
-        toml::Value::String(text) => toml::Value::String(fill_text(text, axes, transform)?),
+        toml::Value::String(text) => toml::Value::String(fill_text(text, filling)?),
         toml::Value::Array(items) => {
-            toml::Value::Array(items.iter().map(|item| fill(item, axes, transform)).collect::<Result<_, _>>()?)
+            toml::Value::Array(items.iter().map(|item| fill(item, filling)).collect::<Result<_, _>>()?)
         }
         toml::Value::Table(table) => toml::Value::Table(
-            table
-                .iter()
-                .map(|(key, item)| Ok((key.clone(), fill(item, axes, transform)?)))
-                .collect::<Result<_, String>>()?,
+            table.iter().map(|(key, item)| Ok((key.clone(), fill(item, filling)?))).collect::<Result<_, String>>()?,
         ),
         other => other.clone(),
     })
 }
 
-fn fill_text(text: &str, axes: &BTreeMap<&str, &str>, transform: Option<&str>) -> Result<String, String> {
+fn fill_text(text: &str, filling: &Filling<'_>) -> Result<String, String> {
     if !text.contains("{{") {
         return Ok(text.to_owned());
     }
-    // A text that is put into JSON must be escaped there; whether the string
-    // is JSON shows with every placeholder out of the way.
+    // Whether the string is JSON shows with every placeholder out of the way.
     let in_json = without_placeholders(text).trim_start().starts_with(['{', '[', '"']);
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -123,25 +166,9 @@ fn fill_text(text: &str, axes: &BTreeMap<&str, &str>, transform: Option<&str>) -
             return Ok(out);
         };
         let name = &rest[start + 2..start + end];
-        if let Some(plain) = name.strip_prefix("hide:") {
-            let hidden = match transform.and_then(hide::find) {
-                Some(transform) => transform(plain),
-                None => plain.to_owned(),
-            };
-            if in_json && transform == Some("json-escapes") {
-                out.push_str(&hide::json_escapes(plain));
-            } else if in_json {
-                let quoted = serde_json::Value::from(hidden).to_string();
-                out.push_str(&quoted[1..quoted.len() - 1]);
-            } else {
-                out.push_str(&hidden);
-            }
-        } else if let Some(value) = axes.get(name) {
-            out.push_str(value);
-        } else if is_word(name) && !AT_PLAY.contains(&name) {
-            return Err(format!("'{{{{{name}}}}}' is no axis of the matrix"));
-        } else {
-            out.push_str(&rest[start..start + end + 2]);
+        match filling.text_of(name, in_json)? {
+            Some(text) => out.push_str(&text),
+            None => out.push_str(&rest[start..start + end + 2]),
         }
         rest = &rest[start + end + 2..];
     }
@@ -192,7 +219,7 @@ utility = [{ reply = { of = "call-1", ok = true } }]
     fn axes_and_transforms_multiply() {
         let source = Source::new("a/b.toml", CASE.replace("\\\"a\\\"", "a"));
         let file = super::super::load(&source, "a/b").unwrap();
-        let cases = expand(&source, &file).unwrap();
+        let cases = expand(&source, &file, None).unwrap();
         let ids: Vec<_> = cases.iter().map(|case| case.id.as_str()).collect();
         assert_eq!(ids, ["a.b#limit=one", "a.b#limit=one,hide=base64", "a.b#limit=text", "a.b#limit=text,hide=base64"]);
         assert_eq!(cases[2].body.title, "t \"1\"");
@@ -208,7 +235,24 @@ utility = [{ reply = { of = "call-1", ok = true } }]
     fn a_placeholder_without_its_axis_is_an_error() {
         let source = Source::new("a/b.toml", CASE.replace("\"limit\":{{limit}}", "\"limit\":{{limt}}"));
         let file = super::super::load(&source, "a/b").unwrap();
-        let error = expand(&source, &file).unwrap_err();
+        let error = expand(&source, &file, None).unwrap_err();
         assert!(error.message().contains("{{limt}}"), "{error}");
+    }
+
+    #[test]
+    fn the_honest_call_is_the_servers() {
+        let text = CASE.replace("\\\"a\\\"", "a").replace(
+            "tool = \"x\", arguments",
+            "tool = \"{{honest-tool}}\", meta = '{\"t\":\"{{honest-text}}\"}', arguments",
+        );
+        let source = Source::new("a/b.toml", text);
+        let file = super::super::load(&source, "a/b").unwrap();
+        let honest = Honest { tool: "sum".into(), arguments: "{}".into(), text: "4\"2".into() };
+        let super::super::Step::Call(call) = &expand(&source, &file, Some(&honest)).unwrap()[0].body.steps[0] else {
+            panic!()
+        };
+        assert_eq!((call.tool.as_str(), call.meta.as_deref()), ("sum", Some(r#"{"t":"4\"2"}"#)));
+        let error = expand(&source, &file, None).unwrap_err();
+        assert!(error.message().contains("[honest]") && error.line().is_some(), "{error}");
     }
 }

@@ -9,6 +9,7 @@ mod expand;
 mod hide;
 mod load;
 mod model;
+mod overlay;
 mod predicate;
 mod script;
 mod words;

@@ -95,6 +95,11 @@ pub struct CaseFile {
     /// Which check should stop it; compared with the trail only.
     #[serde(default)]
     pub by: Option<String>,
+    /// Whether it may ride on any server's own definitions (`run --live`): it
+    /// names nothing of its fixture but by `{{honest-tool}}`,
+    /// `{{honest-arguments}}` and `{{honest-text}}`.
+    #[serde(default)]
+    pub live: bool,
     /// Which transports it means something on; all unless given.
     #[serde(default = "all_transports")]
     pub transports: Vec<transport::Kind>,

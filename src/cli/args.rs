@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 
-use super::{bridge, exit, explain, lint, list, new, run};
+use super::{bridge, exit, explain, lint, list, live, new, run};
 use crate::{
     case::Case,
     plan::{Filter, Partition},
@@ -28,6 +28,7 @@ pub(super) enum Verb {
     Explain(explain::ExplainArgs),
     Lint(lint::LintArgs),
     New(new::NewArgs),
+    Live(live::LiveArgs),
     #[command(name = "__bridge", hide = true)]
     Bridge(bridge::BridgeArgs),
 }

@@ -11,6 +11,7 @@ pub mod exit;
 mod explain;
 mod lint;
 mod list;
+mod live;
 mod new;
 mod outputs;
 mod progress;

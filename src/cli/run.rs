@@ -1,12 +1,12 @@
 //! `run`: plays the cases and says what came of them.
 
-use std::num::NonZeroUsize;
+use std::{num::NonZeroUsize, path::PathBuf};
 
 use clap::{Args, ValueEnum};
 
 use super::{
     args::{Chosen, Common},
-    exit,
+    exit, live,
     outputs::Outputs,
     progress::{self, Batch, Player},
     reference,
@@ -30,6 +30,10 @@ const MOST_TRANSCRIPTS: usize = 20;
 pub(super) struct RunArgs {
     #[command(flatten)]
     chosen: Chosen,
+    /// Play the cases that ride on any server on this one, a manifest under
+    /// `fixtures/live`; may be given several times. No ablation arms.
+    #[arg(long = "live", value_name = "NAME", value_delimiter = ',')]
+    live: Vec<String>,
     /// What stands in the middle: `direct`, `naive`, `guarded`,
     /// `without:<check>` or `only:<check>`.
     #[arg(long = "arm", value_name = "ARM", value_delimiter = ',', default_values_t = [Arm::Naive, Arm::Guarded])]
@@ -46,9 +50,10 @@ pub(super) struct RunArgs {
     /// Threads for trials; as many as there are processors unless given.
     #[arg(long, value_name = "N")]
     jobs: Option<NonZeroUsize>,
-    /// Where `report.json` and `scorecard.md` go.
-    #[arg(long, value_name = "DIR", default_value = "reports/latest")]
-    reports: std::path::PathBuf,
+    /// Where `report.json` and `scorecard.md` go; `reports/latest` unless given,
+    /// with `--live` `reports/live-<NAME>`.
+    #[arg(long, value_name = "DIR")]
+    reports: Option<PathBuf>,
     /// Write no reports.
     #[arg(long, conflicts_with = "reports")]
     no_reports: bool,
@@ -61,7 +66,7 @@ pub(super) struct RunArgs {
     /// Make the published reports under `reports/reference` anew: every case,
     /// every arm, every transport, the same bytes each time.
     #[arg(long, conflicts_with_all = [
-        "words", "expressions", "partition", "arms", "transports", "no_ablation", "reports", "no_reports",
+        "words", "expressions", "partition", "live", "arms", "transports", "no_ablation", "reports", "no_reports",
     ])]
     reference: bool,
 }
@@ -92,13 +97,50 @@ pub(super) fn run(args: &RunArgs, common: &Common, screen: &Screen) -> u8 {
         Ok(suite) => suite,
         Err(code) => return code,
     };
-    let trials = if args.reference { reference::trials(&suite) } else { trials(args, &suite) };
+    if args.live.is_empty() {
+        return play(args, &suite, common, screen);
+    }
+    let mut ready = Vec::new();
+    for name in &args.live {
+        match live::find(name, &suite, common) {
+            Ok(found) => ready.push(found),
+            Err(error) => {
+                screen::note(&format!("error: {error}"));
+                return exit::USAGE;
+            }
+        }
+    }
+    // Each server has a report of its own; the worst of them is the exit code.
+    let mut codes = Vec::new();
+    for live in ready {
+        let name = live.name.clone();
+        match Suite::load(&common.corpus).and_then(|suite| suite.on_live(live)) {
+            Ok(suite) => codes.push(play(args, &suite, common, screen)),
+            Err(error) => {
+                screen::note(&format!("error: the cases don't fit {name}: {error}"));
+                return exit::USAGE;
+            }
+        }
+    }
+    let worst = [exit::USAGE, exit::FAILED, exit::INCONCLUSIVE, exit::NOTHING];
+    worst.into_iter().find(|code| codes.contains(code)).unwrap_or(exit::FINE)
+}
+
+/// Plays one suite and reports it.
+fn play(args: &RunArgs, suite: &Suite, common: &Common, screen: &Screen) -> u8 {
+    let trials = if args.reference { reference::trials(suite) } else { trials(args, suite) };
     if trials.is_empty() {
         screen::note("no case matches; `gateproof list` shows what there is");
         return exit::NOTHING;
     }
     let stop = progress::listen();
-    let folder = if args.reference { common.corpus.join(reference::FOLDER) } else { args.reports.clone() };
+    let folder = match (args.reference, &suite.live, &args.reports) {
+        (true, ..) => common.corpus.join(reference::FOLDER),
+        (false, Some(live), Some(folder)) if args.live.len() > 1 => folder.join(format!("live-{}", live.name)),
+        (false, _, Some(folder)) => folder.clone(),
+        (false, Some(live), None) => PathBuf::from(format!("reports/live-{}", live.name)),
+        (false, None, None) => PathBuf::from("reports/latest"),
+    };
     let outputs = match (!args.no_reports).then(|| Outputs::open(&folder)).transpose() {
         Ok(outputs) => outputs,
         Err(error) => {
@@ -117,7 +159,7 @@ pub(super) fn run(args: &RunArgs, common: &Common, screen: &Screen) -> u8 {
             (_, false) => Some(report::transcript::headline(record, screen.err)),
         }
     });
-    let document = report::document(&suite, &batch.records);
+    let document = report::document(suite, &batch.records);
     screen::say(&match format {
         Format::Terminal => report::terminal::render(&document, screen.out),
         Format::Json => report::json::render(&document),
@@ -134,7 +176,7 @@ fn trials(args: &RunArgs, suite: &Suite) -> Vec<Trial> {
         partition: args.chosen.partition,
     };
     let mut trials = selection.trials(suite);
-    if !args.no_ablation && args.arms.contains(&Arm::Guarded) && !trials.is_empty() {
+    if !args.no_ablation && suite.live.is_none() && args.arms.contains(&Arm::Guarded) && !trials.is_empty() {
         add_ablation(&mut trials, &selection, suite);
     }
     trials

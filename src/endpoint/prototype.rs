@@ -19,6 +19,9 @@ pub enum EndpointError {
     /// An overlay names a tool that isn't there.
     #[error("there is no tool '{0}' to change")]
     NoSuchTool(String),
+    /// The first tool is the one that must keep working.
+    #[error("the first tool listed is the honest call's own, '{0}'; its manifest must name another")]
+    HonestTool(String),
     /// A patch doesn't fit what it is applied to.
     #[error("the patch doesn't apply: {0}")]
     DoesNotApply(String),

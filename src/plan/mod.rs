@@ -2,10 +2,12 @@
 
 mod arm;
 mod filter;
+mod live;
 mod prepare;
 mod selection;
 
 pub use arm::{Arm, UnknownArm};
 pub use filter::{Filter, FilterError, Partition};
+pub use live::{Live, in_folder};
 pub use prepare::{PlanError, Prepared, Suite, load_policy};
 pub use selection::{Selection, Trial};

@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeMap, path::Path, sync::Arc};
 
+use super::Live;
 use crate::{
     case::{Case, Corpus, CorpusError, Overlay},
     digest::Fingerprint,
@@ -20,6 +21,8 @@ pub struct Prepared {
     pub servers: BTreeMap<ServerName, Arc<Prototype>>,
     /// Its policy, compiled.
     pub rules: Rules,
+    /// The live server that takes the place of its fixture; then `servers` is empty.
+    pub live: Option<Arc<Live>>,
 }
 
 /// A corpus, ready to play.
@@ -31,6 +34,8 @@ pub struct Suite {
     pub cases: Vec<Arc<Prepared>>,
     /// Policies by name, with the file that each came from.
     pub policies: BTreeMap<String, (Source, Rules)>,
+    /// The live server that the cases are played on.
+    pub live: Option<Arc<Live>>,
 }
 
 /// Why a corpus can't be played.
@@ -63,7 +68,7 @@ impl Suite {
         if !errors.is_empty() {
             return Err(CorpusError::Files(errors).into());
         }
-        Ok(Self { corpus, cases, policies })
+        Ok(Self { corpus, cases, policies, live: None })
     }
 
     /// Over every file of the corpus.
@@ -149,7 +154,7 @@ fn prepare(
         })?;
         servers.insert(name, Arc::new(prototype));
     }
-    Ok(Prepared { case: Arc::clone(case), servers, rules: rules.clone() })
+    Ok(Prepared { case: Arc::clone(case), servers, rules: rules.clone(), live: None })
 }
 
 /// Which overlay is the one that doesn't apply.

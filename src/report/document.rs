@@ -23,6 +23,9 @@ pub struct Document {
     pub schema: &'static str,
     /// The version of the harness.
     pub gateproof: &'static str,
+    /// The real server that took the fixtures' place, where there was one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub live: Option<LiveLine>,
     /// What was played.
     pub corpus: CorpusLine,
     /// Checks that a policy of these cases switches off: with one off, nothing
@@ -39,6 +42,19 @@ pub struct Document {
     pub unlisted_trials: usize,
     /// What was not tested, or could not be judged, with its reason.
     pub not_tested: Vec<NotTested>,
+}
+
+/// A real server.
+#[derive(Clone, Debug, Serialize)]
+pub struct LiveLine {
+    /// The manifest under `fixtures/live`.
+    pub name: String,
+    /// The registry.
+    pub ecosystem: &'static str,
+    /// The package.
+    pub package: String,
+    /// The pinned version.
+    pub version: String,
 }
 
 /// What was played.
@@ -171,6 +187,12 @@ pub fn document(suite: &Suite, records: &[Record]) -> Document {
     Document {
         schema: SCHEMA,
         gateproof: env!("CARGO_PKG_VERSION"),
+        live: suite.live.as_ref().map(|live| LiveLine {
+            name: live.name.clone(),
+            ecosystem: live.manifest.package.ecosystem.as_str(),
+            package: live.manifest.package.name.clone(),
+            version: live.manifest.package.version.clone(),
+        }),
         corpus: corpus(suite, records),
         switched_off: switched_off(suite, records),
         arms: cards.iter().filter(|card| is_listed(card.arm)).map(figures).collect(),

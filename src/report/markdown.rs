@@ -17,6 +17,14 @@ pub fn render(document: &Document) -> String {
         "gateproof {} · corpus `{}` · {} cases from {} files: {} attacks, {} honest, {} robustness probes.\n",
         document.gateproof, corpus.sha256, corpus.cases, corpus.files, corpus.attacks, corpus.benign, corpus.robustness
     );
+    if let Some(live) = &document.live {
+        let _ = writeln!(
+            out,
+            "Played on the definitions of a real server, whose honest calls it answered itself: \
+             `{}`, the {} package `{}` {}.\n",
+            live.name, live.ecosystem, live.package, live.version
+        );
+    }
     for off in &document.switched_off {
         let _ = writeln!(out, "> Policy `{}` switches `{}` off: nothing is said of it there.\n", off.policy, off.check);
     }

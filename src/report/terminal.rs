@@ -32,6 +32,9 @@ pub fn render(document: &Document, style: Style) -> String {
         corpus.robustness,
         corpus.sha256.get(..12).unwrap_or_default(),
     );
+    if let Some(live) = &document.live {
+        let _ = writeln!(out, "live server {}: {} {} {}", live.name, live.ecosystem, live.package, live.version);
+    }
     for off in &document.switched_off {
         let text = format!("policy {} switches {} off: nothing is said of it there", off.policy, off.check);
         let _ = writeln!(out, "{}", style.paint(Tone::Warn, &text));

@@ -110,10 +110,13 @@ fn worker<T>(
             return;
         }
     };
+    // A real server needs a processor to start on.
+    let is_live = trials.iter().any(|trial| trial.prepared.live.is_some());
+    let at_once = if is_live { 1 } else { AT_ONCE };
     runtime.block_on(async {
         let mut under_way = FuturesUnordered::new();
         loop {
-            while under_way.len() < AT_ONCE
+            while under_way.len() < at_once
                 && let Some(numbered) = take()
             {
                 under_way.push(one(numbered, schedule));
@@ -130,6 +133,9 @@ async fn one(numbered: Numbered, schedule: &Schedule) -> (Numbered, Ended) {
     let interrupted = || Ended::NotPlayed("the run was interrupted".to_owned());
     if schedule.stop.is_stopped() {
         return (numbered, interrupted());
+    }
+    if let Some(missing) = numbered.trial.prepared.live.as_ref().and_then(|live| live.missing.clone()) {
+        return (numbered, Ended::NotPlayed(missing));
     }
     let ended = tokio::select! {
         biased;

@@ -46,11 +46,12 @@ pub async fn play(trial: &Trial, settings: &Settings) -> Played {
     let recorder = Recorder::default();
     let gate = gate(trial).map(SharedGate::new);
     let attempt = AssertUnwindSafe(attempt(trial, settings, gate.clone(), recorder.clone())).catch_unwind();
-    let trouble = match tokio::time::timeout(settings.trial, attempt).await {
+    let patience = settings.trial + start(trial);
+    let trouble = match tokio::time::timeout(patience, attempt).await {
         Ok(Ok(Ok(()))) => None,
         Ok(Ok(Err(reason))) => Some(reason),
         Ok(Err(_)) => Some("the harness panicked in this trial".to_owned()),
-        Err(_) => Some(format!("the trial was not over after {:?}", settings.trial)),
+        Err(_) => Some(format!("the trial was not over after {patience:?}")),
     };
     if let Some(trouble) = trouble {
         recorder.event(Event::Trouble(trouble));
@@ -69,10 +70,16 @@ async fn attempt(
     let wiring = Wiring::new(prepared, trial.transport, gate, settings.program.clone(), recorder.clone(), streams)
         .await
         .map_err(|error| format!("the servers can't be started: {error}"))?;
-    let session = Session::new(&prepared.case, trial.revision, recorder.clone(), settings.deadlines, wiring);
+    let deadlines = Deadlines { step: settings.deadlines.step.max(start(trial)), ..settings.deadlines };
+    let session = Session::new(&prepared.case, trial.revision, recorder.clone(), deadlines, wiring);
     let wiring = session.play().await?;
     recorder.with(|transcript| transcript.states = wiring.states());
     wiring.check().await
+}
+
+/// How long its server may take to start: no time, unless it is a real one.
+fn start(trial: &Trial) -> Duration {
+    trial.prepared.live.as_ref().map_or(Duration::ZERO, |live| live.program.start)
 }
 
 fn gate(trial: &Trial) -> Option<Box<dyn Gate>> {

@@ -8,6 +8,7 @@ use crate::{
     case::Mutation,
     endpoint::{
         Scripted, Stage, lines,
+        live::{self, LiveStage, Manner, Overlaid, Program, Stand},
         web::{self, Face, Urls, WholeBody},
     },
     gate::{Opening, Reach},
@@ -24,13 +25,22 @@ use crate::{
     },
 };
 
+/// Whoever plays a server.
+#[derive(Clone, Debug)]
+enum Actor {
+    /// A fixture.
+    Scripted(Stage),
+    /// A real server, and what starts it.
+    Live(LiveStage, Program),
+}
+
 /// The world of one trial.
 #[derive(Debug)]
 pub(super) struct Wiring {
     kind: transport::Kind,
     gate: Option<SharedGate>,
     recorder: Recorder,
-    stages: BTreeMap<ServerName, Stage>,
+    actors: BTreeMap<ServerName, Actor>,
     program: Option<PathBuf>,
     whole: BTreeMap<ServerName, WholeBody>,
     urls: BTreeMap<ServerName, String>,
@@ -49,16 +59,25 @@ impl Wiring {
         recorder: Recorder,
         streams: bool,
     ) -> Result<Self, String> {
-        let stages = prepared
-            .servers
-            .iter()
-            .map(|(name, start)| (name.clone(), Stage::new(Scripted::new(Arc::clone(start)))))
-            .collect();
+        let actors = match &prepared.live {
+            None => {
+                let scripted = |start| Actor::Scripted(Stage::new(Scripted::new(Arc::clone(start))));
+                prepared.servers.iter().map(|(name, start)| (name.clone(), scripted(start))).collect()
+            }
+            Some(ready) => {
+                let honest = ready.manifest.honest.tool.as_str();
+                let overlaid = |overlays: &Vec<_>| LiveStage::new(Overlaid::new(overlays.clone(), honest));
+                let servers = prepared.case.servers();
+                servers
+                    .map(|(name, used)| (name, Actor::Live(overlaid(&used.overlay), ready.program.clone())))
+                    .collect()
+            }
+        };
         let mut wiring = Self {
             kind,
             gate,
             recorder,
-            stages,
+            actors,
             program,
             whole: BTreeMap::new(),
             urls: BTreeMap::new(),
@@ -73,7 +92,23 @@ impl Wiring {
 
     async fn start_web(&mut self, streams: bool) -> Result<(), String> {
         let urls = Urls::default();
-        for (server, stage) in &self.stages {
+        for (server, actor) in &self.actors {
+            let stage = match actor {
+                Actor::Scripted(stage) => stage,
+                Actor::Live(stage, program) => {
+                    let Listener { url, connection } = Listener::bind().await.map_err(|error| error.to_string())?;
+                    let stand = Stand {
+                        stage: stage.clone(),
+                        server: server.clone(),
+                        manner: Manner::Web(format!("session-{server}")),
+                        recorder: self.recorder.clone(),
+                    };
+                    let unasked = stage.unasked.listen();
+                    self.tasks.keep(tokio::spawn(live::serve(stand, program.clone(), connection, unasked)));
+                    self.urls.insert(server.clone(), url);
+                    continue;
+                }
+            };
             let face = Face {
                 stage: stage.clone(),
                 server: server.clone(),
@@ -83,7 +118,7 @@ impl Wiring {
             };
             let url = if streams {
                 let Listener { url, connection } = Listener::bind().await.map_err(|error| error.to_string())?;
-                self.tasks.keep(tokio::spawn(web::stream(face, connection, stage.listen())));
+                self.tasks.keep(tokio::spawn(web::stream(face, connection, stage.unasked.listen())));
                 url
             } else {
                 let whole = WholeBody::start(face).await;
@@ -99,7 +134,11 @@ impl Wiring {
 
     /// The state of every server now.
     pub(super) fn states(&self) -> BTreeMap<ServerName, serde_json::Value> {
-        self.stages.iter().map(|(name, stage)| (name.clone(), stage.server().state().clone())).collect()
+        let known = self.actors.iter().filter_map(|(name, actor)| match actor {
+            Actor::Scripted(stage) => Some((name.clone(), stage.server().state().clone())),
+            Actor::Live(..) => None,
+        });
+        known.collect()
     }
 
     /// Compares the harness's count of what arrived with wiremock's.
@@ -116,15 +155,24 @@ impl Wiring {
         Ok(())
     }
 
-    fn stage(&self, server: &ServerName) -> Result<Stage, String> {
-        self.stages.get(server).cloned().ok_or_else(|| format!("there is no server '{server}'"))
+    fn actor(&self, server: &ServerName) -> Result<Actor, String> {
+        self.actors.get(server).cloned().ok_or_else(|| format!("there is no server '{server}'"))
     }
 
-    fn serve(&mut self, server: &ServerName, stage: Stage, env: &BTreeMap<String, String>, connection: Connection) {
-        let principal = stage.server().prototype().principal_of_env(env).to_owned();
-        let unasked = stage.listen();
-        let task = lines::serve(stage, server.clone(), principal, connection, unasked, self.recorder.clone());
-        self.tasks.keep(tokio::spawn(task));
+    fn serve(&mut self, server: &ServerName, actor: Actor, env: &BTreeMap<String, String>, connection: Connection) {
+        let recorder = self.recorder.clone();
+        self.tasks.keep(match actor {
+            Actor::Scripted(stage) => {
+                let principal = stage.server().prototype().principal_of_env(env).to_owned();
+                let unasked = stage.unasked.listen();
+                tokio::spawn(lines::serve(stage, server.clone(), principal, connection, unasked, recorder))
+            }
+            Actor::Live(stage, program) => {
+                let unasked = stage.unasked.listen();
+                let stand = Stand { stage, server: server.clone(), manner: Manner::Lines, recorder };
+                tokio::spawn(live::serve(stand, program, connection, unasked))
+            }
+        });
     }
 
     fn relay(&mut self, gate: SharedGate, server: &ServerName, downstream: Connection, upstream: Connection) {
@@ -133,10 +181,10 @@ impl Wiring {
     }
 
     fn connect_memory(&mut self, server: &ServerName) -> Result<Connection, String> {
-        let stage = self.stage(server)?;
+        let actor = self.actor(server)?;
         let Some(gate) = self.gate.clone() else {
             let (client, end) = transport::pair();
-            self.serve(server, stage, &BTreeMap::new(), end);
+            self.serve(server, actor, &BTreeMap::new(), end);
             return Ok(client);
         };
         let opening = Opening { server: server.clone(), reach: Reach::Memory, env: BTreeMap::new() };
@@ -144,7 +192,7 @@ impl Wiring {
         // A gate that won't open the server closes the client's connection.
         let Ok(env) = gate.open(&opening) else { return Ok(client) };
         let (upstream, end) = transport::pair();
-        self.serve(server, stage, &env, end);
+        self.serve(server, actor, &env, end);
         self.relay(gate, server, downstream, upstream);
         Ok(client)
     }
@@ -171,11 +219,11 @@ impl Wiring {
     }
 
     async fn connect_stdio(&mut self, server: &ServerName) -> Result<Connection, String> {
-        let stage = self.stage(server)?;
+        let actor = self.actor(server)?;
         let upstream = Rendezvous::bind().await.map_err(|error| error.to_string())?;
         let Some(gate) = self.gate.clone() else {
             let (client, end, env) = self.child(&upstream, &BTreeMap::new()).await?;
-            self.serve(server, stage, &env, end);
+            self.serve(server, actor, &env, end);
             return Ok(client);
         };
         let downstream = Rendezvous::bind().await.map_err(|error| error.to_string())?;
@@ -186,7 +234,7 @@ impl Wiring {
         let opening = Opening { server: server.clone(), reach, env: BTreeMap::new() };
         let Ok(env) = gate.open(&opening) else { return Ok(client) };
         let (upstream, end, env) = self.child(&upstream, &env).await?;
-        self.serve(server, stage, &env, end);
+        self.serve(server, actor, &env, end);
         self.relay(gate, server, gate_end, upstream);
         Ok(client)
     }
@@ -228,14 +276,23 @@ impl World for Wiring {
     }
 
     fn mutate(&mut self, server: &ServerName, mutation: &Mutation) -> Result<(), String> {
-        let stage = self.stage(server)?;
-        let changed = stage.server().mutate(&mutation.overlay, mutation.after_requests);
-        changed.map_err(|error| format!("{server} can't be changed: {error}"))
+        match self.actor(server)? {
+            Actor::Live(stage, _) => {
+                stage.overlaid().mutate(&mutation.overlay, mutation.after_requests);
+                Ok(())
+            }
+            Actor::Scripted(stage) => {
+                let changed = stage.server().mutate(&mutation.overlay, mutation.after_requests);
+                changed.map_err(|error| format!("{server} can't be changed: {error}"))
+            }
+        }
     }
 
     fn emit(&mut self, server: &ServerName, text: &Bytes) {
-        if let Some(stage) = self.stages.get(server) {
-            stage.speak(text);
+        match self.actors.get(server) {
+            Some(Actor::Scripted(stage)) => stage.unasked.speak(text),
+            Some(Actor::Live(stage, _)) => stage.unasked.speak(text),
+            None => {}
         }
     }
 }
