@@ -30,13 +30,13 @@ pub async fn pump(
                 Some(frame) => (relay.replyward(frame), None),
                 None => break,
             },
-            frame = downstream.incoming.recv(), if to_server.is_some() => match frame {
-                Some(frame) => relay.requestward(frame),
-                None => {
+            frame = downstream.incoming.recv(), if to_server.is_some() => {
+                let Some(frame) = frame else {
                     to_server = None;
                     continue;
-                }
-            },
+                };
+                relay.requestward(frame)
+            }
         };
         if let (Some(frame), Some(to_server)) = (up, &to_server)
             && to_server.send(frame).await.is_err()

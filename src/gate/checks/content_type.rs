@@ -39,7 +39,9 @@ impl Check for ContentType {
 
     fn inspect(&self, context: &Context<'_>, event: &Event<'_>, proposals: &mut Proposals) {
         match event {
-            Event::Head(Head { status: 200..=299, headers, .. }) => {
+            Event::Head(Head { status: status @ 200..=299, headers, answers, .. }) => {
+                // The answer to a request has a body, and must say what it is.
+                let has_body = answers.is_some() && !matches!(status, 202 | 204 | 205);
                 let mut types = media_types(headers);
                 let (first, second) = (types.next(), types.next());
                 match first {
@@ -49,11 +51,10 @@ impl Check for ContentType {
                     Some(media_type) if !context.policy(event).wire.allows_media_type(media_type) => {
                         proposals.refuse("media-type", "the server answered with a media type that is not allowed");
                     }
-                    Some(_) => {}
-                    None if must_have_one(event) => {
+                    None if has_body => {
                         proposals.refuse("no-media-type", "the server answered without a media type");
                     }
-                    None => {}
+                    _ => {}
                 }
             }
             // What came where no reply was due. A reply was judged at its head,
@@ -65,15 +66,6 @@ impl Check for ContentType {
             }
             _ => {}
         }
-    }
-}
-
-/// Whether a successful response must say what its body is: it answers a
-/// request, so there has to be one.
-fn must_have_one(event: &Event<'_>) -> bool {
-    match event {
-        Event::Head(Head { status, answers, .. }) => answers.is_some() && !matches!(status, 202 | 204 | 205),
-        _ => false,
     }
 }
 

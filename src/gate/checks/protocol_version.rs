@@ -40,11 +40,11 @@ impl Check for ProtocolVersion {
 
     fn inspect(&self, context: &Context<'_>, event: &Event<'_>, proposals: &mut Proposals) {
         match event {
-            Event::Passing(Passing { direction: Direction::Requestward, message, headers: Some(headers), .. }) => {
+            Event::Passing(Passing { direction: Direction::Requestward, message, headers: Some(headers), .. })
                 // The header of a request to open is about no session yet.
-                if message.method() != Some("initialize") {
-                    requested(context, event, headers, proposals);
-                }
+                if message.method() != Some("initialize") =>
+            {
+                requested(context, event, headers, proposals);
             }
             Event::Passing(Passing { direction: Direction::Replyward, message, .. })
                 if context.answered.is_some_and(|request| request.method == "initialize") =>
