@@ -33,14 +33,14 @@ enum LiveVerb {
 }
 
 /// Does what was asked.
-pub(super) fn live(args: &LiveArgs, common: &Common, screen: &Screen) -> u8 {
+pub(super) fn live(args: &LiveArgs, common: &Common) -> u8 {
     let suite = match trouble::load(&common.corpus, screen) {
         Ok(suite) => suite,
         Err(code) => return code,
     };
     match &args.verb {
         LiveVerb::List => list(&suite, common, screen),
-        LiveVerb::Install { names } => install(names, &suite, common, screen),
+        LiveVerb::Install { names } => install(names, &suite, common),
     }
 }
 
@@ -62,7 +62,7 @@ fn manifest<'a>(name: &str, known: &'a BTreeMap<String, LiveManifest>) -> Result
     })
 }
 
-fn list(suite: &Suite, common: &Common, screen: &Screen) -> u8 {
+fn list(suite: &Suite, common: &Common) -> u8 {
     if suite.corpus.live.is_empty() {
         screen::note("there are no manifests under fixtures/live");
         return exit::NOTHING;
@@ -70,7 +70,7 @@ fn list(suite: &Suite, common: &Common, screen: &Screen) -> u8 {
     for name in suite.corpus.live.keys() {
         let live = match find(name, suite, common) {
             Ok(live) => live,
-            Err(error) => return wrong(&error, screen),
+            Err(error) => return wrong(&error),
         };
         let package = &live.manifest.package;
         let (tone, state) = match &live.missing {
@@ -90,14 +90,14 @@ fn list(suite: &Suite, common: &Common, screen: &Screen) -> u8 {
     exit::FINE
 }
 
-fn install(names: &[String], suite: &Suite, common: &Common, screen: &Screen) -> u8 {
+fn install(names: &[String], suite: &Suite, common: &Common) -> u8 {
     let all: Vec<String> = suite.corpus.live.keys().cloned().collect();
     let names = if names.is_empty() { &all } else { names };
     let mut manifests = Vec::new();
     for name in names {
         match manifest(name, &suite.corpus.live) {
             Ok(manifest) => manifests.push((name, manifest)),
-            Err(error) => return wrong(&error, screen),
+            Err(error) => return wrong(&error),
         }
     }
     for (name, manifest) in manifests {
@@ -115,7 +115,7 @@ fn install(names: &[String], suite: &Suite, common: &Common, screen: &Screen) ->
                 screen::note(&format!("error: {missing}"));
                 return exit::FAILED;
             }
-            Err(error) => return wrong(&error, screen),
+            Err(error) => return wrong(&error),
         }
     }
     exit::FINE
@@ -137,7 +137,7 @@ fn execute(words: &[String], corpus: &std::path::Path) -> Result<(), String> {
     }
 }
 
-fn wrong(error: &str, screen: &Screen) -> u8 {
+fn wrong(error: &str) -> u8 {
     screen::note(&format!("error: {error}"));
     exit::USAGE
 }
