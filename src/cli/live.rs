@@ -33,7 +33,7 @@ enum LiveVerb {
 }
 
 /// Does what was asked.
-pub(super) fn live(args: &LiveArgs, common: &Common) -> u8 {
+pub(super) fn live(args: &LiveArgs, common: &Common, screen: &Screen) -> u8 {
     let suite = match trouble::load(&common.corpus, screen) {
         Ok(suite) => suite,
         Err(code) => return code,
@@ -62,7 +62,7 @@ fn manifest<'a>(name: &str, known: &'a BTreeMap<String, LiveManifest>) -> Result
     })
 }
 
-fn list(suite: &Suite, common: &Common) -> u8 {
+fn list(suite: &Suite, common: &Common, screen: &Screen) -> u8 {
     if suite.corpus.live.is_empty() {
         screen::note("there are no manifests under fixtures/live");
         return exit::NOTHING;
