@@ -30,12 +30,9 @@ pub async fn pump(
                 Some(frame) => (relay.replyward(frame), None),
                 None => break,
             },
-            frame = downstream.incoming.recv(), if to_server.is_some() => match frame {
-                Some(frame) => relay.requestward(frame),
-                None => {
-                    to_server = None;
-                    continue;
-                }
+            frame = downstream.incoming.recv(), if to_server.is_some() => if let Some(frame) = frame { relay.requestward(frame) } else {
+                to_server = None;
+                continue;
             },
         };
         if let (Some(frame), Some(to_server)) = (up, &to_server)
