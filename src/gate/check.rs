@@ -104,6 +104,16 @@ pub(super) fn response<'a>(event: &Event<'a>) -> Option<&'a Message> {
     }
 }
 
+/// The protocol version that a reply to `initialize` opens the session in, where
+/// it says so exactly once and in a string.
+pub(super) fn opened_version(message: &Message) -> Option<&str> {
+    fn only<'a>(node: &'a Node, key: &str) -> Option<&'a Node> {
+        let mut members = node.members().iter().filter(|member| member.key == key);
+        members.next().filter(|_| members.next().is_none()).map(|member| &member.value)
+    }
+    only(only(message.root()?, "result")?, "protocolVersion")?.as_str()
+}
+
 /// Requests that make the server do or disclose something, on their way to it.
 pub(super) fn acting_request<'a>(event: &Event<'a>) -> Option<&'a Message> {
     const ACTING: [&str; 5] =

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::protocol::{Direction, Message, ServerName};
+use crate::protocol::{Direction, Id, Message, ServerName};
 
 /// How a server is reached; this is its identity.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,6 +31,8 @@ pub struct Opening {
 pub struct Head<'a> {
     /// Which server.
     pub server: &'a ServerName,
+    /// The request that it answers, where one was asked.
+    pub answers: Option<&'a Id>,
     /// The status code.
     pub status: u16,
     /// Its headers, names in lower case.
@@ -42,6 +44,8 @@ pub struct Head<'a> {
 pub struct Hop<'a> {
     /// Which server.
     pub server: &'a ServerName,
+    /// The request that was asked, where it was one.
+    pub answers: Option<&'a Id>,
     /// The URL that was asked.
     pub from: &'a str,
     /// The absolute URL that it points to.
@@ -103,6 +107,14 @@ impl Event<'_> {
             Self::Opening(_) | Self::Approval(_) => Direction::Requestward,
             Self::Head(_) | Self::Hop(_) => Direction::Replyward,
             Self::Passing(passing) => passing.direction,
+        }
+    }
+
+    /// The request that a head or a hop belongs to.
+    pub(super) fn answers(&self) -> Option<&Id> {
+        match self {
+            Self::Head(Head { answers, .. }) | Self::Hop(Hop { answers, .. }) => *answers,
+            Self::Opening(_) | Self::Passing(_) | Self::Approval(_) => None,
         }
     }
 }

@@ -87,8 +87,13 @@ impl Guarded {
     /// The error that the client gets in the place of what was refused.
     fn refuse(&mut self, event: &Event<'_>, absorbed: &Absorbed, refusal: &Refusing) -> Option<Bytes> {
         let Event::Passing(Passing { server, direction, message, .. }) = event else {
-            // A relay that stops at a head or a hop answers the exchange's own request.
-            return Some(reply(None, refusal));
+            // A relay that stops at a head or a hop answers the exchange's own
+            // request, which the server will not answer any more.
+            let id = event.answers();
+            if let Some(id) = id {
+                self.facts.settle(event.server(), id);
+            }
+            return Some(reply(id, refusal));
         };
         match (&refusal.answers, direction) {
             (Answers::Nobody, _) => None,

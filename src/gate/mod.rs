@@ -28,6 +28,7 @@ mod schema;
 #[cfg(test)]
 mod testing;
 pub mod text;
+mod wire;
 
 pub use check::{Check, Context, Docs};
 pub use checks::CheckId;
@@ -44,6 +45,7 @@ pub use proposals::Proposals;
 pub use rules::{CheckSet, Delegation, Delegations, PolicyError, Rules};
 pub use ruling::{Act, Decision, Finding, Rewrite, Ruling};
 pub use schema::{SchemaCache, SchemaProblem};
+pub use wire::{Redirects, WirePolicy};
 
 /// Whatever stands between a client and its servers.
 pub trait Gate: Send + std::fmt::Debug {

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use super::WirePolicy;
 use crate::protocol::{ServerName, ToolName};
 
 /// A policy file.
@@ -44,6 +45,8 @@ pub struct ServerPolicy {
     pub pins: Option<PinMode>,
     /// What text in definitions is looked at.
     pub scan: ScanPolicy,
+    /// What may come over the wire.
+    pub wire: WirePolicy,
     /// Under whose identity calls run; the server's own unless given.
     pub identity: Option<IdentityPolicy>,
     /// Settings by tool.

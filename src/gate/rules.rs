@@ -116,6 +116,9 @@ impl Rules {
                     ..error(&[&path[..], &["scan", "except"]].concat(), format!("the scan has no rule '{unknown}'"))
                 });
             }
+            if let Some((key, what)) = settings.wire.problem() {
+                return Err(error(&[&path[..], &["wire", key]].concat(), what));
+            }
             for (tool, settings) in &settings.tools {
                 let path = [&path[..], &["tools", tool.as_str()]].concat();
                 let at = |more: &[&'static str]| [&path[..], more].concat();

@@ -3,10 +3,10 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use super::{
-    Act, Approval, CheckSet, Decision, Delegation, Delegations, Event, Gate as _, Guarded, Opening, Passing, Reach,
-    Rewrite, Rules, Ruling, SchemaCache, checks::CheckId,
+    Act, Approval, CheckSet, Decision, Delegation, Delegations, Event, Gate as _, Guarded, Head, Hop, Opening, Passing,
+    Reach, Rewrite, Rules, Ruling, SchemaCache, checks::CheckId,
 };
-use crate::protocol::{Direction, Message, ServerName};
+use crate::protocol::{Direction, Id, Message, ServerName};
 
 /// A gate in front of one server, `board`.
 #[derive(Debug)]
@@ -26,6 +26,10 @@ pub(super) struct Outcome {
 pub(super) fn rules(settings: &str) -> Rules {
     let text = format!("schema = 1\ntitle = \"a test\"\n{settings}");
     Rules::new(toml::from_str(&text).unwrap(), Arc::new(SchemaCache::default())).unwrap()
+}
+
+fn owned(headers: &[(&str, &str)]) -> Vec<(String, String)> {
+    headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
 }
 
 impl Driver {
@@ -71,13 +75,31 @@ impl Driver {
 
     /// The client sends a message over HTTP.
     pub(super) fn ask_with(&mut self, text: &str, headers: &[(&str, &str)]) -> Outcome {
-        let headers: Vec<_> = headers.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
-        self.pass(Direction::Requestward, text, Some(&headers))
+        self.pass(Direction::Requestward, text, Some(&owned(headers)))
     }
 
     /// The server sends a message.
     pub(super) fn tell(&mut self, text: &str) -> Outcome {
         self.pass(Direction::Replyward, text, None)
+    }
+
+    /// The server sends a message over HTTP.
+    pub(super) fn tell_with(&mut self, text: &str, headers: &[(&str, &str)]) -> Outcome {
+        self.pass(Direction::Replyward, text, Some(&owned(headers)))
+    }
+
+    /// The head of a response comes, to the request with this id.
+    pub(super) fn head(&mut self, status: u16, headers: &[(&str, &str)], id: Option<i64>) -> Outcome {
+        let (id, headers) = (id.map(Id::from), owned(headers));
+        let event = Event::Head(Head { server: &self.server, answers: id.as_ref(), status, headers: &headers });
+        Outcome { ruling: self.gate.decide(&event), sent: format!("{status} {headers:?}") }
+    }
+
+    /// The server redirects the request with this id.
+    pub(super) fn hop(&mut self, from: &str, to: &str, id: Option<i64>) -> Outcome {
+        let id = id.map(Id::from);
+        let event = Event::Hop(Hop { server: &self.server, answers: id.as_ref(), from, to, status: 307 });
+        Outcome { ruling: self.gate.decide(&event), sent: to.to_owned() }
     }
 
     fn request(&mut self, method: &str, params: &str) -> (u64, Outcome) {

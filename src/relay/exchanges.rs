@@ -51,6 +51,11 @@ impl Exchanges {
         self.lock().remove(&exchange)
     }
 
+    /// The request that an exchange carries, if it carries one.
+    fn asked(&self, exchange: Exchange) -> Option<Id> {
+        self.lock().get(&exchange).and_then(|waiting| waiting.id.clone())
+    }
+
     fn judge(&self, exchange: Exchange, event: &Event<'_>) -> Go {
         match self.gate.decide(event) {
             Decision::Forward | Decision::Rewrite(_) => Go::On,
@@ -66,13 +71,25 @@ impl Exchanges {
 
 impl Referee for Exchanges {
     fn head(&self, exchange: Exchange, head: &ReplyHead) -> Go {
-        let event = Event::Head(Head { server: &self.server, status: head.status, headers: &head.headers });
+        let asked = self.asked(exchange);
+        let event = Event::Head(Head {
+            server: &self.server,
+            answers: asked.as_ref(),
+            status: head.status,
+            headers: &head.headers,
+        });
         self.judge(exchange, &event)
     }
 
     fn redirect(&self, exchange: Exchange, redirect: &Redirect) -> Go {
-        let event =
-            Event::Hop(Hop { server: &self.server, from: &redirect.from, to: &redirect.to, status: redirect.status });
+        let asked = self.asked(exchange);
+        let event = Event::Hop(Hop {
+            server: &self.server,
+            answers: asked.as_ref(),
+            from: &redirect.from,
+            to: &redirect.to,
+            status: redirect.status,
+        });
         self.judge(exchange, &event)
     }
 }

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use super::{Exchanges, SharedGate};
 use crate::{
     gate::{Decision, Event, Passing},
-    protocol::{Direction, Id, Message, REFUSED, ServerName, Shape, Splice, apply_splices, error_reply},
+    protocol::{Direction, Id, Message, REFUSED, ServerName, Shape, error_reply},
     transport::{Carrier, Connection, Exchange, Form, Frame, Verb, http},
 };
 
@@ -167,15 +167,14 @@ impl Relay {
 
     /// The answer to a request whose response the gate stopped at its head.
     fn stopped(&self, exchange: Exchange) -> Frame {
-        let waiting = self.exchanges.end(exchange).unwrap_or_default();
-        let Some(id) = waiting.id else { return http::accepted(exchange) };
-        let Some(refusal) = waiting.stopped else { return json(exchange, withheld(&id)) };
-        // The gate wrote its refusal before it knew whose request this was.
-        let message = Message::new(refusal);
-        let span = message.root().and_then(|root| root.member("id")).map(|node| node.span.clone());
-        match span {
-            Some(span) => json(exchange, apply_splices(message.raw(), &[Splice { span, with: id.to_json() }])),
-            None => json(exchange, withheld(&id)),
+        // A GET or a DELETE carries no message: its answer is that there is none.
+        let Some(waiting) = self.exchanges.end(exchange) else {
+            return http::whole(exchange, 405, Vec::new(), Bytes::new());
+        };
+        match (waiting.id, waiting.stopped) {
+            (Some(_), Some(refusal)) => json(exchange, refusal),
+            (Some(id), None) => json(exchange, withheld(&id)),
+            (None, _) => http::accepted(exchange),
         }
     }
 }

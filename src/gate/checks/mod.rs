@@ -9,18 +9,26 @@ use super::Check;
 
 mod argument_schema;
 mod argument_scope;
+mod content_type;
 mod definition_pins;
 mod delegated_identity;
 mod description_scan;
 mod host_schema;
+mod protocol_version;
+mod redirects;
 mod reply_correlation;
 mod result_scope;
 mod result_shape;
+mod size_limits;
 mod tool_allowlist;
 
 /// Every check, in the order in which findings are reported.
 pub const ALL: &[&dyn Check] = &[
     &reply_correlation::ReplyCorrelation,
+    &size_limits::SizeLimits,
+    &protocol_version::ProtocolVersion,
+    &content_type::ContentType,
+    &redirects::Redirects,
     &tool_allowlist::ToolAllowlist,
     &host_schema::HostSchema,
     &description_scan::DescriptionScan,

@@ -1,0 +1,125 @@
+//! What happened in a session, as far as checks need to know.
+//!
+//! Facts are taken from every event, whatever the checks make of it, so that no
+//! check's verdict depends on another's.
+
+mod listed;
+mod server;
+
+use std::{collections::BTreeMap, sync::Arc};
+
+pub use server::ServerFacts;
+
+use super::{Event, Listing, Opening, Passing, Rules};
+use crate::protocol::{Direction, Id, Message, ServerName};
+
+/// A request that the server has not answered yet.
+#[derive(Clone, Debug)]
+pub struct InFlight {
+    /// Its method.
+    pub method: String,
+    /// The tool, for a call of one by a string.
+    pub tool: Option<String>,
+    /// The whole request.
+    pub request: Message,
+}
+
+/// What a progress notification is to the requests in flight.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Progress {
+    /// It moves a request on.
+    Fine,
+    /// No request in flight asked for it.
+    Unknown,
+    /// It doesn't move on.
+    Stalled,
+}
+
+/// What facts say of one event.
+#[derive(Debug, Default)]
+pub(super) struct Absorbed {
+    /// The request that a response answers.
+    pub(super) answered: Option<InFlight>,
+    /// The definitions in the reply to a listing.
+    pub(super) listing: Option<Listing>,
+    /// The event is a request, and is in flight from now on.
+    pub(super) taken: bool,
+    /// The event is a request under an id that was in flight already.
+    pub(super) id_in_use: bool,
+    /// For a progress notification of the server.
+    pub(super) progress: Option<Progress>,
+}
+
+/// A tool as the server listed it last.
+#[derive(Clone, Debug)]
+pub struct KnownTool {
+    /// The whole definition's raw text.
+    pub definition: Arc<str>,
+    /// The input schema's raw text, where there is one.
+    pub input_schema: Option<Arc<str>>,
+    /// The output schema's raw text, where there is one.
+    pub output_schema: Option<Arc<str>>,
+}
+
+/// What is known of a session with all its servers.
+#[derive(Debug, Default)]
+pub struct Facts {
+    servers: BTreeMap<ServerName, ServerFacts>,
+}
+
+static NOTHING: std::sync::LazyLock<ServerFacts> = std::sync::LazyLock::new(ServerFacts::default);
+
+impl Facts {
+    /// What is known of a server.
+    pub fn server(&self, name: &ServerName) -> &ServerFacts {
+        self.servers.get(name).unwrap_or(&NOTHING)
+    }
+
+    fn server_mut(&mut self, name: &ServerName) -> &mut ServerFacts {
+        if !self.servers.contains_key(name) {
+            self.servers.insert(name.clone(), ServerFacts::default());
+        }
+        // The entry was made above; `entry` would clone the name at every event.
+        self.servers.entry(name.clone()).or_default()
+    }
+
+    /// Takes in an event before the checks see it.
+    pub(super) fn absorb(&mut self, rules: &Rules, event: &Event<'_>) -> Absorbed {
+        let policy = rules.policy().server(event.server());
+        let facts = self.server_mut(event.server());
+        match event {
+            Event::Opening(Opening { reach, .. }) => {
+                facts.reach = Some(reach.clone());
+                // A new connection is a new id space; what was approved stays, but
+                // a server that was started anew may list other things.
+                facts.stale.extend(facts.first_seen.iter().copied());
+                facts.in_flight.clear();
+                facts.settled.clear();
+                facts.progress.clear();
+                facts.paging.clear();
+                facts.negotiated = None;
+            }
+            Event::Approval(_) => facts.approved(),
+            Event::Passing(Passing { direction: Direction::Requestward, message, .. }) => {
+                return facts.requested(message);
+            }
+            Event::Passing(Passing { direction: Direction::Replyward, message, .. }) => {
+                return facts.replied(message, policy);
+            }
+            Event::Head(_) | Event::Hop(_) => {}
+        }
+        Absorbed::default()
+    }
+
+    /// A request was refused: it will never be answered by the server.
+    pub(super) fn refused(&mut self, server: &ServerName, id: &Id) {
+        self.server_mut(server).forget(id);
+    }
+
+    /// A request was answered in the server's place.
+    pub(super) fn settle(&mut self, server: &ServerName, id: &Id) {
+        let facts = self.server_mut(server);
+        facts.forget(id);
+        facts.remember(id.clone());
+    }
+}
