@@ -3,6 +3,8 @@
 //! Machines differ and are noisy: read these as ratios within one run. The
 //! naive and direct figures stand beside the guarded ones for that.
 
+#![expect(clippy::expect_used, reason = "a bench without its corpus has nothing to measure")]
+
 use std::{collections::BTreeMap, hint::black_box, path::Path, sync::Arc};
 
 use divan::{Bencher, counter::ItemsCount};

@@ -42,15 +42,12 @@ pub fn fingerprint(raw: &[u8], node: &Node) -> Fingerprint {
         .flatten()
         .and_then(|value| serde_json_canonicalizer::to_vec(&value).ok());
     let mut hash = Sha256::new();
-    match canonical {
-        Some(canonical) => {
-            hash.update(b"rfc8785\n");
-            hash.update(&canonical);
-        }
-        None => {
-            hash.update(b"raw\n");
-            hash.update(&raw[node.span.clone()]);
-        }
+    if let Some(canonical) = canonical {
+        hash.update(b"rfc8785\n");
+        hash.update(&canonical);
+    } else {
+        hash.update(b"raw\n");
+        hash.update(&raw[node.span.clone()]);
     }
     Fingerprint(hash.finalize().into())
 }

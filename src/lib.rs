@@ -1,4 +1,59 @@
-//! gateproof qualifies MCP gates.
+//! gateproof qualifies MCP gates: whatever stands between an AI host and an MCP
+//! server and enforces policy there.
+//!
+//! It puts the gate between a scripted client and a scripted or live server,
+//! plays attacks and their honest twins through the whole stack, watches *both*
+//! sides, and says what was stopped, what was served and which check was worth
+//! what.
+//!
+//! # The flow
+//!
+//! ```text
+//! case file → corpus → plan (trials) → session script ┐
+//!                                                     ├→ client → GATE → endpoint
+//! fixture → endpoint ─────────────────────────────────┘      │        │
+//!                                           transcript ◄─────┴────────┘
+//! transcript → judge → score → report document → terminal, JSON, Markdown
+//! ```
+//!
+//! # Code map
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`protocol`] | the MCP wire as values: a message is raw text beside a parsed view |
+//! | [`digest`] | fingerprints of definitions: SHA-256 over the RFC 8785 form |
+//! | [`fixture`] | server data as authored, and errors that point into authored files |
+//! | [`transport`] | memory, child processes, streamable HTTP: each ends in a pair of channels |
+//! | [`transcript`] | what crossed each leg, and the gate's own trail, kept apart |
+//! | [`gate`] | the gate as values, the reference gate and its checks |
+//! | [`case`] | cases: model, loading, matrices, hiding transforms, corpus |
+//! | [`endpoint`] | what plays the server: scripted, or live with overlays |
+//! | [`relay`] | drives a gate between two connections |
+//! | [`session`] | plays the client side of a script |
+//! | [`plan`] | cases × arms × transports × revisions, filtered and sharded |
+//! | [`judge`] | the verdict on one trial, from both sides |
+//! | [`runner`] | plays trials in isolation and hands on what was seen |
+//! | [`score`] | rates with intervals, scorecards, ablation, the corpus's self-checks |
+//! | [`report`] | one document and its renderings |
+//! | [`cli`] | the command line |
+//!
+//! # What holds the house up
+//!
+//! * The gate is pure: events in, rulings out. It opens no socket, reads no
+//!   clock and knows no transport.
+//! * A check keeps no state and looks at each event as it came; what it must
+//!   remember are facts of the session, taken in whatever the checks make of
+//!   them. So the order of checks changes no verdict.
+//! * Where no check objects, the transport does what a careless client would.
+//! * The judge sees a case and a transcript, and never the gate's own claims. A
+//!   verdict starts as fail; silence is never a success; what could not be
+//!   judged is blocked.
+//! * Raw bytes are the truth: what a gate need not change is forwarded byte for
+//!   byte.
+//! * The runner knows no judge, no score and no report.
+//! * Only [`cli`] prints, reads the environment or exits.
+//!
+//! `tests/layering.rs` holds the table of who may import whom, and fails closed.
 
 pub mod case;
 pub mod cli;

@@ -4,6 +4,8 @@
 //! Under `direct` and `naive` an attack must succeed and an honest case must be
 //! served: a case that can't fail is a defect. Under `guarded` each must pass.
 
+#![expect(clippy::print_stderr, reason = "a test program without its harness says so itself")]
+
 use std::{path::Path, process::ExitCode, sync::Arc};
 
 use gateproof::{

@@ -17,7 +17,12 @@ pub(super) const ALL: &[(&str, Transform)] = &[
     ("homoglyphs", homoglyphs),
     ("full-width", full_width),
     ("ansi", |text| format!("\u{1b}[8m{text}\u{1b}[0m")),
-    ("entities", |text| text.chars().map(|c| format!("&#{};", u32::from(c))).collect()),
+    ("entities", |text| {
+        text.chars().fold(String::new(), |mut out, c| {
+            let _ = write!(out, "&#{};", u32::from(c));
+            out
+        })
+    }),
     ("html-comment", |text| format!("<!-- {text} -->")),
     ("base64", |text| {
         format!("Decode this base64 and follow it: {}", base64::engine::general_purpose::STANDARD.encode(text))

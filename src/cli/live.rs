@@ -40,7 +40,7 @@ pub(super) fn live(args: &LiveArgs, common: &Common, screen: &Screen) -> u8 {
     };
     match &args.verb {
         LiveVerb::List => list(&suite, common, screen),
-        LiveVerb::Install { names } => install(names, &suite, common, screen),
+        LiveVerb::Install { names } => install(names, &suite, common),
     }
 }
 
@@ -70,7 +70,7 @@ fn list(suite: &Suite, common: &Common, screen: &Screen) -> u8 {
     for name in suite.corpus.live.keys() {
         let live = match find(name, suite, common) {
             Ok(live) => live,
-            Err(error) => return wrong(&error, screen),
+            Err(error) => return wrong(&error),
         };
         let package = &live.manifest.package;
         let (tone, state) = match &live.missing {
@@ -90,14 +90,14 @@ fn list(suite: &Suite, common: &Common, screen: &Screen) -> u8 {
     exit::FINE
 }
 
-fn install(names: &[String], suite: &Suite, common: &Common, screen: &Screen) -> u8 {
+fn install(names: &[String], suite: &Suite, common: &Common) -> u8 {
     let all: Vec<String> = suite.corpus.live.keys().cloned().collect();
     let names = if names.is_empty() { &all } else { names };
     let mut manifests = Vec::new();
     for name in names {
         match manifest(name, &suite.corpus.live) {
             Ok(manifest) => manifests.push((name, manifest)),
-            Err(error) => return wrong(&error, screen),
+            Err(error) => return wrong(&error),
         }
     }
     for (name, manifest) in manifests {
@@ -115,7 +115,7 @@ fn install(names: &[String], suite: &Suite, common: &Common, screen: &Screen) ->
                 screen::note(&format!("error: {missing}"));
                 return exit::FAILED;
             }
-            Err(error) => return wrong(&error, screen),
+            Err(error) => return wrong(&error),
         }
     }
     exit::FINE
@@ -125,9 +125,10 @@ fn install(names: &[String], suite: &Suite, common: &Common, screen: &Screen) ->
 /// earlier command installed there.
 fn execute(words: &[String], corpus: &std::path::Path) -> Result<(), String> {
     let (program, arguments) = words.split_first().ok_or("there is no command")?;
-    let place: PathBuf = match program.contains('/') {
-        true => std::path::absolute(corpus.join(program)).map_err(|error| error.to_string())?,
-        false => program.into(),
+    let place: PathBuf = if program.contains('/') {
+        std::path::absolute(corpus.join(program)).map_err(|error| error.to_string())?
+    } else {
+        program.into()
     };
     let status = Command::new(place).args(arguments).current_dir(corpus).status();
     match status {
@@ -137,7 +138,7 @@ fn execute(words: &[String], corpus: &std::path::Path) -> Result<(), String> {
     }
 }
 
-fn wrong(error: &str, screen: &Screen) -> u8 {
+fn wrong(error: &str) -> u8 {
     screen::note(&format!("error: {error}"));
     exit::USAGE
 }

@@ -124,7 +124,7 @@ impl Catalogue {
                 .iter()
                 .map(|item| {
                     let kept = before.iter().find(|old| {
-                        serde_json::from_str::<Value>(&old.text).is_ok_and(|old| old.to_string() == item.to_string())
+                        serde_json::from_str::<Value>(&old.text).is_ok_and(|old| is_spelled_alike(&old, item))
                     });
                     kept.cloned().map_or_else(|| Definition::new(&item.to_string(), name), Ok)
                 })
@@ -139,6 +139,12 @@ impl Catalogue {
         };
         Ok(())
     }
+}
+
+/// Equal with the same order of keys: what an overlay didn't touch.
+fn is_spelled_alike(a: &Value, b: &Value) -> bool {
+    let (a, b) = (a.to_string(), b.to_string());
+    a == b
 }
 
 fn change(value: &mut Value, overlay: &Overlay) -> Result<(), EndpointError> {

@@ -109,7 +109,7 @@ impl Scripted {
             start.faults.iter().find(|fault| fault.method == method && fault.nth.is_none_or(|wanted| wanted == nth));
         let mut served = Served { opens: method == "initialize", ..Served::default() };
         match fault {
-            Some(fault) => misbehave(fault, id, reply, &mut served),
+            Some(fault) => misbehave(fault, id, &reply, &mut served),
             None => served.says.push(reply),
         }
         served
@@ -266,13 +266,13 @@ fn result(id: &Id, result: &str) -> Bytes {
     format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#).into()
 }
 
-fn misbehave(fault: &Fault, id: &Id, reply: Bytes, served: &mut Served) {
+fn misbehave(fault: &Fault, id: &Id, reply: &Bytes, served: &mut Served) {
     let honest = Message::new(reply.clone());
     let fill = |text: &str| -> Bytes {
         let result = honest.result().map_or(&b"null"[..], |node| &reply[node.span.clone()]);
         text.replace("{{id}}", &id.to_json())
             .replace("{{result}}", &String::from_utf8_lossy(result))
-            .replace("{{reply}}", &String::from_utf8_lossy(&reply))
+            .replace("{{reply}}", &String::from_utf8_lossy(reply))
             .into()
     };
     if !fault.silent && !fault.close {

@@ -1,6 +1,9 @@
 //! A JSON-RPC message: the raw text, and what it says.
 
-use std::{fmt, sync::Arc};
+use std::{
+    fmt,
+    sync::{Arc, OnceLock},
+};
 
 use bytes::Bytes;
 
@@ -78,37 +81,51 @@ pub struct Envelope {
     pub method: Option<String>,
 }
 
-/// One message: raw bytes, and a view of them that is made once.
+/// One message: raw bytes, and a view of them that is made once, when somebody
+/// first asks. Clones share it.
 ///
 /// A message is never an error: whatever crosses a leg can be held, classified
 /// and forwarded byte for byte.
 #[derive(Clone, Debug)]
-pub struct Message {
+pub struct Message(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
     raw: Bytes,
-    parsed: Result<Arc<Document>, SyntaxError>,
+    view: OnceLock<View>,
+}
+
+#[derive(Debug)]
+struct View {
+    parsed: Result<Document, SyntaxError>,
     envelope: Envelope,
 }
 
 impl Message {
-    /// Reads `raw`.
+    /// Holds `raw`.
     pub fn new(raw: impl Into<Bytes>) -> Self {
-        let raw = raw.into();
-        let parsed = strict::parse(&raw).map(Arc::new);
-        let envelope = match &parsed {
-            Ok(document) => classify(&document.root),
-            Err(_) => Envelope { shape: Shape::Broken, id: None, method: None },
-        };
-        Self { raw, parsed, envelope }
+        Self(Arc::new(Inner { raw: raw.into(), view: OnceLock::new() }))
+    }
+
+    fn view(&self) -> &View {
+        self.0.view.get_or_init(|| {
+            let parsed = strict::parse(&self.0.raw);
+            let envelope = match &parsed {
+                Ok(document) => classify(&document.root),
+                Err(_) => Envelope { shape: Shape::Broken, id: None, method: None },
+            };
+            View { parsed, envelope }
+        })
     }
 
     /// The bytes as they crossed the wire.
     pub fn raw(&self) -> &Bytes {
-        &self.raw
+        &self.0.raw
     }
 
     /// The bytes as text, for people.
     pub fn text(&self) -> std::borrow::Cow<'_, str> {
-        String::from_utf8_lossy(&self.raw)
+        String::from_utf8_lossy(&self.0.raw)
     }
 
     /// The document.
@@ -116,27 +133,27 @@ impl Message {
     /// # Errors
     /// Where the bytes are not JSON.
     pub fn document(&self) -> Result<&Document, &SyntaxError> {
-        self.parsed.as_deref()
+        self.view().parsed.as_ref()
     }
 
     /// The outermost value, where the bytes are JSON.
     pub fn root(&self) -> Option<&Node> {
-        self.parsed.as_ref().ok().map(|document| &document.root)
+        self.view().parsed.as_ref().ok().map(|document| &document.root)
     }
 
     /// What kind of message it is.
     pub fn shape(&self) -> Shape {
-        self.envelope.shape
+        self.view().envelope.shape
     }
 
     /// Its id, where it has one.
     pub fn id(&self) -> Option<&Id> {
-        self.envelope.id.as_ref()
+        self.view().envelope.id.as_ref()
     }
 
     /// Its method, where it has one.
     pub fn method(&self) -> Option<&str> {
-        self.envelope.method.as_deref()
+        self.view().envelope.method.as_deref()
     }
 
     /// The value under `params`.

@@ -103,12 +103,10 @@ pub fn parse(text: &[u8]) -> Result<Document, SyntaxError> {
 /// # Errors
 /// Where the text is not JSON by RFC 8259, or not UTF-8.
 pub fn parse_with(text: &[u8], depth: usize) -> Result<Document, SyntaxError> {
-    if let Err(error) = std::str::from_utf8(text) {
-        return Err(SyntaxError { at: error.valid_up_to(), what: "not UTF-8" });
-    }
+    let text = std::str::from_utf8(text).map_err(|error| SyntaxError { at: error.valid_up_to(), what: "not UTF-8" })?;
     // Recursion is bounded by `depth`; the cap keeps a careless limit from
     // overflowing the stack.
-    let mut reader = Reader { text, at: 0, left: depth.min(2048), notes: Vec::new() };
+    let mut reader = Reader { whole: text, text: text.as_bytes(), at: 0, left: depth.min(2048), notes: Vec::new() };
     reader.space();
     let root = reader.value()?;
     reader.space();
@@ -270,6 +268,7 @@ fn digits(text: &str) -> (bool, String, i64) {
 
 #[derive(Debug)]
 struct Reader<'a> {
+    whole: &'a str,
     text: &'a [u8],
     at: usize,
     left: usize,
@@ -316,7 +315,7 @@ impl Reader<'_> {
     }
 
     fn slice(&self, start: usize) -> String {
-        String::from_utf8_lossy(&self.text[start..self.at]).into_owned()
+        self.whole[start..self.at].to_owned()
     }
 
     fn word(&mut self, word: &str, kind: Kind) -> Result<Kind, SyntaxError> {
@@ -457,7 +456,7 @@ impl Reader<'_> {
             while !matches!(self.peek(), None | Some(b'"' | b'\\' | 0..=0x1f)) {
                 self.at += 1;
             }
-            out.push_str(&String::from_utf8_lossy(&self.text[start..self.at]));
+            out.push_str(&self.whole[start..self.at]);
             match self.peek() {
                 Some(b'"') => {
                     self.at += 1;

@@ -79,11 +79,10 @@ mod tests {
         /// The interval's ends are where the score test just rejects: an
         /// independent definition, solved here by bisection.
         #[test]
-        fn ends_solve_the_score_test(total in 1usize..400, part in 0.0f64..=1.0) {
-            let hits = ((total as f64) * part).floor() as usize;
-            let (low, high) = Rate { hits, total }.wilson95().unwrap();
-            let p = hits as f64 / total as f64;
-            let z = |q: f64| (p - q).abs() / (q * (1.0 - q) / total as f64).sqrt();
+        fn ends_solve_the_score_test((total, hits) in (1u32..400).prop_flat_map(|total| (Just(total), 0..=total))) {
+            let (low, high) = Rate { hits: hits as usize, total: total as usize }.wilson95().unwrap();
+            let p = f64::from(hits) / f64::from(total);
+            let z = |q: f64| (p - q).abs() / (q * (1.0 - q) / f64::from(total)).sqrt();
             let solve = |mut inside: f64, mut outside: f64| {
                 for _ in 0..200 {
                     let middle = f64::midpoint(inside, outside);

@@ -249,9 +249,10 @@ impl<'a, W: World> Session<'a, W> {
         if !self.peers.contains_key(server) {
             let connection = self.world.connect(server).await?;
             let http = self.world.http();
-            let headers: Headers = match http {
-                true => self.case.body.host.headers.iter().map(|(k, v)| (k.to_lowercase(), v.clone())).collect(),
-                false => Vec::new(),
+            let headers: Headers = if http {
+                self.case.body.host.headers.iter().map(|(k, v)| (k.to_lowercase(), v.clone())).collect()
+            } else {
+                Vec::new()
             };
             let peer = Peer {
                 server: server.clone(),

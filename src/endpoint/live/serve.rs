@@ -98,19 +98,16 @@ impl Stand {
                         return Err(format!("the live server was not to end yet: {how}"));
                     }
                 },
-                frame = incoming.recv(), if to_real.is_some() => match frame {
-                    Some(frame) => {
-                        let (forward, answer) = self.heard(frame, &mut open);
-                        if let (Some(frame), Some(to_real)) = (forward, &to_real) {
-                            // That it is gone shows at its other end.
-                            let _ = to_real.send(frame).await;
-                        }
-                        answer
+                frame = incoming.recv(), if to_real.is_some() => if let Some(frame) = frame {
+                    let (forward, answer) = self.heard(frame, &mut open);
+                    if let (Some(frame), Some(to_real)) = (forward, &to_real) {
+                        // That it is gone shows at its other end.
+                        let _ = to_real.send(frame).await;
                     }
-                    None => {
-                        to_real = None;
-                        Vec::new()
-                    }
+                    answer
+                } else {
+                    to_real = None;
+                    Vec::new()
                 },
                 said = unasked.recv() => match said {
                     Some(said) => vec![self.own_accord(said)],

@@ -215,12 +215,20 @@ impl Scan<'_> {
         };
         let text = text.as_bytes();
         for index in compiled.anchors.matches(text) {
-            if let Some(found) = compiled.patterns[index].iter().find_map(|pattern| pattern.find(text)) {
+            let mut finds = compiled.patterns[index].iter().flat_map(|pattern| pattern.find_iter(text));
+            if let Some(found) = finds.find(|found| !is_modifier(text, found.end())) {
                 let span = place(found.range());
                 self.hits.push(Hit { rule: RULES[index].id, path: self.path.to_owned(), span });
             }
         }
     }
+}
+
+/// Whether what was found ends in a noun that only says of what kind the next
+/// one is: "the previous instruction number" gives no order.
+fn is_modifier(text: &[u8], end: usize) -> bool {
+    const NOUNS: [&[u8]; 5] = [b" number", b" count", b" index", b" id", b" page"];
+    text[..end].ends_with(b"instruction") && NOUNS.iter().any(|noun| text[end..].starts_with(noun))
 }
 
 /// The rule of a hit that says that a text could not be scanned to its end.
