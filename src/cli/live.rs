@@ -125,9 +125,10 @@ fn install(names: &[String], suite: &Suite, common: &Common, screen: &Screen) ->
 /// earlier command installed there.
 fn execute(words: &[String], corpus: &std::path::Path) -> Result<(), String> {
     let (program, arguments) = words.split_first().ok_or("there is no command")?;
-    let place: PathBuf = match program.contains('/') {
-        true => std::path::absolute(corpus.join(program)).map_err(|error| error.to_string())?,
-        false => program.into(),
+    let place: PathBuf = if program.contains('/') {
+        std::path::absolute(corpus.join(program)).map_err(|error| error.to_string())?
+    } else {
+        program.into()
     };
     let status = Command::new(place).args(arguments).current_dir(corpus).status();
     match status {
