@@ -38,11 +38,9 @@ pub(super) struct RunArgs {
     /// `without:<check>` or `only:<check>`.
     #[arg(long = "arm", value_name = "ARM", value_delimiter = ',', default_values_t = [Arm::Naive, Arm::Guarded])]
     arms: Vec<Arm>,
-    /// What trials travel on: `memory`, `stdio`, `http`.
-    #[arg(
-        long = "transport", value_name = "KIND", value_delimiter = ',', value_parser = kind,
-        default_values_t = transport::Kind::ALL
-    )]
+    /// What trials travel on: `memory`, `stdio`, `http`; all unless given, with
+    /// `--live` `stdio`.
+    #[arg(long = "transport", value_name = "KIND", value_delimiter = ',', value_parser = kind)]
     transports: Vec<transport::Kind>,
     /// Don't play the ablation arms, which say what each check is worth.
     #[arg(long)]
@@ -171,7 +169,12 @@ fn play(args: &RunArgs, suite: &Suite, common: &Common, screen: &Screen) -> u8 {
 fn trials(args: &RunArgs, suite: &Suite) -> Vec<Trial> {
     let selection = Selection {
         arms: args.arms.clone(),
-        transports: args.transports.clone(),
+        transports: match (args.transports.as_slice(), &suite.live) {
+            ([], None) => transport::Kind::ALL.to_vec(),
+            // Real servers take their time to start; this is how they are met in the field.
+            ([], Some(_)) => vec![transport::Kind::Stdio],
+            (given, _) => given.to_vec(),
+        },
         filter: args.chosen.filter(),
         partition: args.chosen.partition,
     };

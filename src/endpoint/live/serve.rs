@@ -98,16 +98,18 @@ impl Stand {
                         return Err(format!("the live server was not to end yet: {how}"));
                     }
                 },
-                frame = incoming.recv(), if to_real.is_some() => if let Some(frame) = frame {
+                frame = incoming.recv(), if to_real.is_some() => {
+                    let Some(frame) = frame else {
+                        // The real server may finish what it has to say.
+                        to_real = None;
+                        continue;
+                    };
                     let (forward, answer) = self.heard(frame, &mut open);
                     if let (Some(frame), Some(to_real)) = (forward, &to_real) {
                         // That it is gone shows at its other end.
                         let _ = to_real.send(frame).await;
                     }
                     answer
-                } else {
-                    to_real = None;
-                    Vec::new()
                 },
                 said = unasked.recv() => match said {
                     Some(said) => vec![self.own_accord(said)],
