@@ -25,6 +25,10 @@ fn main() -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
+    if suite.cases.is_empty() {
+        eprintln!("there are no cases: nothing was tested");
+        return ExitCode::FAILURE;
+    }
     let tests = suite
         .cases
         .iter()
