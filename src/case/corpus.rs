@@ -72,8 +72,9 @@ impl Corpus {
             };
             hashed.push((source.name().to_owned(), source.clone()));
             let stem = relative(&folder, &path.with_extension(""));
-            match read(&source, &stem, &servers) {
-                Ok((file, variants)) => {
+            match read(&source, &stem, &servers, &errors) {
+                Ok(None) => {}
+                Ok(Some((file, variants))) => {
                     for case in variants {
                         cases.insert(case.id.as_str().to_owned(), Arc::new(case));
                     }
@@ -82,7 +83,9 @@ impl Corpus {
                 Err(error) => errors.push(error),
             }
         }
-        check_twins(&files, &mut errors);
+        if errors.is_empty() {
+            check_twins(&files, &mut errors);
+        }
         if !errors.is_empty() {
             return Err(CorpusError::Files(errors));
         }
@@ -134,16 +137,28 @@ fn load_all<T>(
     Ok(loaded)
 }
 
+/// Whether a file is among those that are wrong: what follows from that is no
+/// error of its own.
+fn is_broken(file: &str, errors: &[SourceError]) -> bool {
+    errors.iter().any(|error| error.file() == file)
+}
+
+/// Reads a case; `None` where a fixture that it uses is wrong itself.
 fn read(
     source: &Source,
     stem: &str,
     servers: &BTreeMap<String, Arc<ServerFixture>>,
-) -> Result<(CaseFile, Vec<Case>), SourceError> {
+    errors: &[SourceError],
+) -> Result<Option<(CaseFile, Vec<Case>)>, SourceError> {
     let file = load(source, stem)?;
     for (index, server) in file.servers.iter().enumerate() {
         if !servers.contains_key(&server.fixture) {
+            let wanted = format!("fixtures/servers/{}.toml", server.fixture);
+            if is_broken(&wanted, errors) {
+                return Ok(None);
+            }
             let path = [Step::Key("servers"), Step::Index(index), Step::Key("fixture")];
-            let error = source.error(&path, format!("there is no fixtures/servers/{}.toml", server.fixture));
+            let error = source.error(&path, format!("there is no {wanted}"));
             return Err(match fixture::suggest(&server.fixture, servers.keys().map(String::as_str)) {
                 Some(help) => error.with_help(help),
                 None => error,
@@ -153,7 +168,7 @@ fn read(
     let first = file.servers.first().and_then(|server| servers.get(&server.fixture));
     let variants = expand(source, &file, first.and_then(|fixture| fixture.honest.as_ref()))?;
     overlay::check(source, &file, &variants)?;
-    Ok((file, variants))
+    Ok(Some((file, variants)))
 }
 
 fn check_twins(files: &[(Source, CaseFile)], errors: &mut Vec<SourceError>) {

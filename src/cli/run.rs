@@ -200,9 +200,10 @@ pub(super) fn add_ablation(trials: &mut Vec<Trial>, selection: &Selection, suite
 /// Keeps the reports and says in one line what the exit code means.
 fn finish(batch: &Batch, document: &Document, outputs: Option<Outputs>, screen: &Screen) -> u8 {
     let seconds = batch.took.as_secs_f64().max(1e-3);
+    let played = batch.records.iter().filter(|record| record.untested.is_none()).count();
     #[expect(clippy::cast_precision_loss, reason = "a rate for people")]
-    let rate = batch.records.len() as f64 / seconds;
-    screen::note(&format!("{} in {seconds:.1} s, {rate:.0} a second", count(batch.records.len(), "trial")));
+    let rate = played as f64 / seconds;
+    screen::note(&format!("{} in {seconds:.1} s, {rate:.0} a second", count(played, "trial")));
     match outputs {
         Some(_) if batch.interrupted => screen::note("interrupted: the reports on disk are left as they were"),
         Some(outputs) => match outputs.keep(document) {
