@@ -49,6 +49,10 @@ impl Corpus {
     /// # Errors
     /// With every file that is wrong, each with its place.
     pub fn load(root: &Path) -> Result<Self, CorpusError> {
+        if !root.join("cases").is_dir() && !root.join("fixtures").is_dir() {
+            let error = std::io::Error::new(std::io::ErrorKind::NotFound, "neither cases/ nor fixtures/ is there");
+            return Err(CorpusError::Folder { path: root.display().to_string(), error });
+        }
         let mut errors = Vec::new();
         let mut hashed = Vec::new();
         let servers = load_all(root, "fixtures/servers", fixture::load_server, &mut errors, &mut hashed)?;

@@ -79,7 +79,11 @@ pub(super) fn list(args: &ListArgs, common: &Common, screen: &Screen) -> u8 {
         }
     };
     print(&entries, args.json, screen);
-    if entries.is_empty() { exit::NOTHING } else { exit::FINE }
+    if entries.is_empty() {
+        screen::note(&format!("nothing matches; there are {}, or words that a case id contains", WHATS.join(", ")));
+        return exit::NOTHING;
+    }
+    exit::FINE
 }
 
 const WHATS: [&str; 7] = ["cases", "checks", "techniques", "fixtures", "policies", "transforms", "arms"];
