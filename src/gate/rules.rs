@@ -70,8 +70,8 @@ pub struct PolicyError {
     pub path: Vec<String>,
     /// What is wrong.
     pub message: String,
-    /// What was probably meant.
-    pub help: Option<String>,
+    /// A name in it that there is not, and those that there are.
+    pub unknown: Option<(String, Vec<&'static str>)>,
 }
 
 /// A policy, checked and compiled; shared by every session under it.
@@ -93,7 +93,7 @@ impl Rules {
         let error = |path: &[&str], message: String| PolicyError {
             path: path.iter().map(|&key| key.to_owned()).collect(),
             message,
-            help: None,
+            unknown: None,
         };
         if policy.schema != 1 {
             return Err(error(&["schema"], format!("schema {} is unknown, expected 1", policy.schema)));
@@ -102,7 +102,7 @@ impl Rules {
         for (name, switch) in &policy.checks {
             let Some(id) = CheckId::parse(name) else {
                 return Err(PolicyError {
-                    help: nearest(name, checks::ALL.iter().map(|check| check.docs().id.as_str())),
+                    unknown: Some((name.clone(), checks::ALL.iter().map(|check| check.docs().id.as_str()).collect())),
                     ..error(&["checks", name], format!("there is no check '{name}'"))
                 });
             };
@@ -112,7 +112,7 @@ impl Rules {
         for (path, settings) in named.chain([(vec!["default"], &policy.default)]) {
             if let Some(unknown) = settings.scan.except.iter().find(|id| !text::is_rule(id)) {
                 return Err(PolicyError {
-                    help: nearest(unknown, text::rule_ids()),
+                    unknown: Some((unknown.clone(), text::rule_ids().collect())),
                     ..error(&[&path[..], &["scan", "except"]].concat(), format!("the scan has no rule '{unknown}'"))
                 });
             }
@@ -170,12 +170,4 @@ impl Rules {
     pub fn scans(&self) -> &ScanCache {
         &self.scans
     }
-}
-
-fn nearest<'a>(wrong: &str, known: impl Iterator<Item = &'a str>) -> Option<String> {
-    known
-        .map(|word| (strsim::jaro_winkler(wrong, word), word))
-        .filter(|(near, _)| *near > 0.75)
-        .max_by(|a, b| a.0.total_cmp(&b.0))
-        .map(|(_, word)| format!("did you mean '{word}'?"))
 }

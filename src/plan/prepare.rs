@@ -56,13 +56,13 @@ impl Suite {
         let mut errors = Vec::new();
         let policies = load_policies(root, &mut errors);
         let mut cases = Vec::new();
+        let sources: BTreeMap<&str, &Source> = corpus.files.iter().map(|(source, _)| (source.name(), source)).collect();
         let broken: Vec<String> = errors.iter().map(|error: &SourceError| error.file().to_owned()).collect();
         for case in &corpus.cases {
             if broken.contains(&format!("fixtures/policies/{}.toml", case.body.policy)) {
                 continue;
             }
-            let source = corpus.files.iter().map(|(source, _)| source).find(|source| source.name() == case.file);
-            match prepare(&corpus, &policies, case, source) {
+            match prepare(&corpus, &policies, case, sources.get(case.file.as_str()).copied()) {
                 Ok(prepared) => cases.push(Arc::new(prepared)),
                 // The variants of one file share its mistakes; one of each is enough.
                 Err(error) if errors.iter().any(|known| is_same(known, &error)) => {}
@@ -94,7 +94,7 @@ pub fn load_policy(source: &Source, schemas: &Arc<SchemaCache>) -> Result<Rules,
     Rules::new(policy, Arc::clone(schemas)).map_err(|error| {
         let path: Vec<_> = error.path.iter().map(|key| Step::Key(key)).collect();
         let found = source.error(&path, error.message.clone());
-        match error.help {
+        match error.unknown.and_then(|(wrong, known)| crate::fixture::suggest(&wrong, known)) {
             Some(help) => found.with_help(help),
             None => found,
         }

@@ -26,8 +26,8 @@ pub(super) struct Waiting {
 /// Requests that wait, by exchange; asked as the referee of the upstream leg.
 #[derive(Clone, Debug)]
 pub struct Exchanges {
-    gate: SharedGate,
-    server: ServerName,
+    pub(super) gate: SharedGate,
+    pub(super) server: ServerName,
     waiting: Arc<Mutex<HashMap<Exchange, Waiting>>>,
 }
 

@@ -13,16 +13,10 @@ use crate::{
 
 /// Relays until either leg ends. What the server still says after the client
 /// has closed is carried to the end.
-pub async fn pump(
-    gate: SharedGate,
-    server: ServerName,
-    exchanges: Exchanges,
-    mut downstream: Connection,
-    upstream: Connection,
-) {
+pub async fn pump(exchanges: Exchanges, mut downstream: Connection, upstream: Connection) {
     let Connection { outgoing: to_server, incoming: mut from_server, tasks, .. } = upstream;
     let mut to_server = Some(to_server);
-    let relay = Relay { gate, server, exchanges };
+    let relay = Relay { gate: exchanges.gate.clone(), server: exchanges.server.clone(), exchanges };
     loop {
         let (down, up) = tokio::select! {
             biased;

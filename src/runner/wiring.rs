@@ -175,9 +175,8 @@ impl Wiring {
         });
     }
 
-    fn relay(&mut self, gate: SharedGate, server: &ServerName, downstream: Connection, upstream: Connection) {
-        let exchanges = Exchanges::new(gate.clone(), server.clone());
-        self.tasks.keep(tokio::spawn(pump(gate, server.clone(), exchanges, downstream, upstream)));
+    fn relay(&mut self, exchanges: Exchanges, downstream: Connection, upstream: Connection) {
+        self.tasks.keep(tokio::spawn(pump(exchanges, downstream, upstream)));
     }
 
     fn connect_memory(&mut self, server: &ServerName) -> Result<Connection, String> {
@@ -193,7 +192,7 @@ impl Wiring {
         let Ok(env) = gate.open(&opening) else { return Ok(client) };
         let (upstream, end) = transport::pair();
         self.serve(server, actor, &env, end);
-        self.relay(gate, server, downstream, upstream);
+        self.relay(Exchanges::new(gate, server.clone()), downstream, upstream);
         Ok(client)
     }
 
@@ -235,7 +234,7 @@ impl Wiring {
         let Ok(env) = gate.open(&opening) else { return Ok(client) };
         let (upstream, end, env) = self.child(&upstream, &env).await?;
         self.serve(server, actor, &env, end);
-        self.relay(gate, server, gate_end, upstream);
+        self.relay(Exchanges::new(gate, server.clone()), gate_end, upstream);
         Ok(client)
     }
 
@@ -248,9 +247,9 @@ impl Wiring {
             Listener::bind().await.map_err(|error| error.to_string())?;
         let opening = Opening { server: server.clone(), reach: Reach::Url(url.clone()), env: BTreeMap::new() };
         if gate.open(&opening).is_ok() {
-            let exchanges = Exchanges::new(gate.clone(), server.clone());
+            let exchanges = Exchanges::new(gate, server.clone());
             let upstream = http::connect(&url, Arc::new(exchanges.clone()));
-            self.tasks.keep(tokio::spawn(pump(gate, server.clone(), exchanges, downstream, upstream)));
+            self.relay(exchanges, downstream, upstream);
         }
         Ok(http::connect(&front, Arc::new(Careless)))
     }
