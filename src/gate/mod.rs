@@ -28,7 +28,6 @@ mod schema;
 #[cfg(test)]
 mod testing;
 pub mod text;
-mod wire;
 
 pub use check::{Check, Context, Docs};
 pub use checks::CheckId;
@@ -38,14 +37,13 @@ pub use guarded::Guarded;
 pub use listing::{Listed, Listing, ListingKind};
 pub use naive::Naive;
 pub use policy::{
-    HostDefinition, IdentityMode, IdentityPolicy, PinMode, Policy, ResultScope, ResultShape, ScanPolicy, ServerPolicy,
-    TextForm, ToolPolicy,
+    HostDefinition, IdentityMode, IdentityPolicy, PinMode, Policy, Redirects, ResultScope, ResultShape, ScanPolicy,
+    ServerPolicy, TextForm, ToolPolicy, WirePolicy,
 };
 pub use proposals::Proposals;
 pub use rules::{CheckSet, Delegation, Delegations, PolicyError, Rules};
 pub use ruling::{Act, Decision, Finding, Rewrite, Ruling};
 pub use schema::{SchemaCache, SchemaProblem};
-pub use wire::{Redirects, WirePolicy};
 
 /// Whatever stands between a client and its servers.
 pub trait Gate: Send + std::fmt::Debug {

@@ -1,11 +1,14 @@
-//! What a gate is told to enforce.
+//! What a gate is told to enforce: one file a section.
+
+mod wire;
 
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::WirePolicy;
+pub use wire::{Redirects, WirePolicy};
+
 use crate::protocol::{ServerName, ToolName};
 
 /// A policy file.

@@ -58,24 +58,24 @@ impl WirePolicy {
     }
 
     /// Whether the version is one of those listed.
-    pub(super) fn lists_version(&self, version: &str) -> bool {
+    pub(in crate::gate) fn lists_version(&self, version: &str) -> bool {
         self.versions.iter().any(|known| known == version)
     }
 
     /// Whether a listed version is older than the oldest allowed; dates sort as text.
-    pub(super) fn is_below_minimum(&self, version: &str) -> bool {
+    pub(in crate::gate) fn is_below_minimum(&self, version: &str) -> bool {
         self.min_version.as_deref().is_some_and(|oldest| version < oldest)
     }
 
     /// Whether a response may have this media type, as its header spells it.
-    pub(super) fn allows_media_type(&self, header: &str) -> bool {
+    pub(in crate::gate) fn allows_media_type(&self, header: &str) -> bool {
         let essence = header.split(';').next().unwrap_or_default().trim();
         self.media_types.iter().any(|known| known.eq_ignore_ascii_case(essence))
     }
 
     /// The key of a setting that can't be enforced as written, and what is wrong
     /// with it. A setting under which nothing could ever pass is a slip.
-    pub(super) fn problem(&self) -> Option<(&'static str, String)> {
+    pub(in crate::gate) fn problem(&self) -> Option<(&'static str, String)> {
         let limits = [
             ("max_reply_bytes", self.max_reply_bytes),
             ("max_request_bytes", self.max_request_bytes),
