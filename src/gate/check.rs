@@ -1,7 +1,7 @@
 //! What a check is.
 
 use super::{
-    Delegations, Event, Facts, InFlight, Listing, Passing, Progress, Proposals, Rules, SchemaCache, ServerFacts,
+    Asked, Delegations, Event, Facts, InFlight, Listing, Passing, Progress, Proposals, Rules, SchemaCache, ServerFacts,
     ServerPolicy, checks::CheckId,
 };
 use crate::protocol::{
@@ -59,6 +59,11 @@ pub struct Context<'a> {
     pub id_in_use: bool,
     /// What a progress notification of the server is to the requests in flight.
     pub progress: Option<Progress>,
+    /// The server's own request that an answer of the client's answers.
+    pub asked: Option<&'a Asked>,
+    /// The event is a call that the user consented to, with these very arguments.
+    /// A consent is good for one call.
+    pub consented: bool,
 }
 
 impl<'a> Context<'a> {

@@ -31,8 +31,8 @@ pub mod text;
 
 pub use check::{Check, Context, Docs};
 pub use checks::CheckId;
-pub use event::{Approval, Event, Head, Hop, Opening, Passing, Reach};
-pub use facts::{Facts, InFlight, KnownTool, Progress, ServerFacts};
+pub use event::{Approval, Consent, Event, Head, Hop, Layer, Opening, Passing, Reach};
+pub use facts::{Asked, Facts, InFlight, KnownTool, Progress, ServerFacts};
 pub use guarded::Guarded;
 pub use listing::{Listed, Listing, ListingKind};
 pub use naive::Naive;

@@ -24,6 +24,15 @@ pub struct InFlight {
     pub request: Message,
 }
 
+/// A request of the server's that the client has not answered yet.
+#[derive(Clone, Debug)]
+pub struct Asked {
+    /// Its method.
+    pub method: String,
+    /// The whole request.
+    pub request: Message,
+}
+
 /// What a progress notification is to the requests in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress {
@@ -48,6 +57,10 @@ pub(super) struct Absorbed {
     pub(super) id_in_use: bool,
     /// For a progress notification of the server.
     pub(super) progress: Option<Progress>,
+    /// The server's request that the client answers.
+    pub(super) asked: Option<Asked>,
+    /// The event is a call that the user consented to.
+    pub(super) consented: bool,
 }
 
 /// A tool as the server listed it last.
@@ -98,8 +111,12 @@ impl Facts {
                 facts.progress.clear();
                 facts.paging.clear();
                 facts.negotiated = None;
+                facts.asked.clear();
+                facts.consents.clear();
+                facts.initialize = None;
             }
             Event::Approval(_) => facts.approved(),
+            Event::Consent(consent) => facts.consented(consent.tool, consent.arguments),
             Event::Passing(Passing { direction: Direction::Requestward, message, .. }) => {
                 return facts.requested(message);
             }
@@ -114,6 +131,11 @@ impl Facts {
     /// A request was refused: it will never be answered by the server.
     pub(super) fn refused(&mut self, server: &ServerName, id: &Id) {
         self.server_mut(server).forget(id);
+    }
+
+    /// A request of the server's was refused: the client will never answer it.
+    pub(super) fn unasked(&mut self, server: &ServerName, id: &Id) {
+        self.server_mut(server).asked.remove(id);
     }
 
     /// A request was answered in the server's place.

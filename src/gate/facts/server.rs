@@ -4,11 +4,14 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::{
     super::{Listing, ListingKind, PinMode, Reach, ServerPolicy, check},
-    Absorbed, InFlight, KnownTool, Progress,
+    Absorbed, Asked, InFlight, KnownTool, Progress,
 };
 use crate::{
-    digest::Fingerprint,
-    protocol::{Id, Message, Shape, strict::Node},
+    digest::{Fingerprint, fingerprint},
+    protocol::{
+        Id, Message, Shape,
+        strict::{self, Node},
+    },
 };
 
 /// Late replies are told from invented ones for this many requests back.
@@ -41,6 +44,12 @@ pub struct ServerFacts {
     pub listed_so_far: BTreeMap<ListingKind, usize>,
     /// The protocol version that the session was opened in, where the policy allows it.
     pub negotiated: Option<String>,
+    /// The client's `initialize`, with what it declared.
+    pub initialize: Option<Message>,
+    /// What the server asked and the client has not answered.
+    pub asked: HashMap<Id, Asked>,
+    /// Calls that the user consented to and that have not been made.
+    pub(super) consents: Vec<(String, Fingerprint)>,
     /// How far each progress token has come.
     pub(super) progress: HashMap<Id, f64>,
     /// A `list` of several pages is being read: names seen so far.
@@ -88,12 +97,16 @@ impl ServerFacts {
                     return Absorbed { id_in_use: true, ..Absorbed::default() };
                 }
                 let tool = message.called_tool().map(str::to_owned);
+                if method == "initialize" {
+                    self.initialize = Some(message.clone());
+                }
+                let consented = self.take_consent(message);
                 let request = InFlight { method: method.to_owned(), tool, request: message.clone() };
                 self.in_flight.insert(id.clone(), request);
                 if let Some(token) = progress_token(message) {
                     self.progress.insert(token, f64::NEG_INFINITY);
                 }
-                Absorbed { taken: true, ..Absorbed::default() }
+                Absorbed { taken: true, consented, ..Absorbed::default() }
             }
             (Shape::Notification, _, Some("notifications/cancelled")) => {
                 let id = message.params().and_then(|params| params.member("requestId")).and_then(Id::of);
@@ -103,14 +116,46 @@ impl ServerFacts {
                 }
                 Absorbed::default()
             }
+            (Shape::Response, Some(id), _) => Absorbed { asked: self.asked.remove(id), ..Absorbed::default() },
             _ => Absorbed::default(),
         }
+    }
+
+    /// The user consents to one call.
+    pub(super) fn consented(&mut self, tool: &str, arguments: &str) {
+        // What can't be told apart by a reader is no consent to anything.
+        if let Ok(document) = strict::parse(arguments.as_bytes()) {
+            let fingerprint = fingerprint(arguments.as_bytes(), &document.root);
+            self.consents.push((tool.to_owned(), fingerprint));
+        }
+    }
+
+    /// Uses up the consent for a call, where there is one.
+    fn take_consent(&mut self, message: &Message) -> bool {
+        if self.consents.is_empty() {
+            return false;
+        }
+        let Some(tool) = message.called_tool() else { return false };
+        let arguments = message.params().and_then(|params| params.member("arguments"));
+        let given = match arguments {
+            Some(node) => fingerprint(message.raw(), node),
+            None => strict::parse(b"{}").map_or(Fingerprint::of(b""), |document| fingerprint(b"{}", &document.root)),
+        };
+        let found = self.consents.iter().position(|(name, wanted)| name == tool && *wanted == given);
+        found.map(|index| self.consents.remove(index)).is_some()
     }
 
     pub(super) fn replied(&mut self, message: &Message, policy: &ServerPolicy) -> Absorbed {
         let pins = policy.pins;
         match message.shape() {
             Shape::Notification => self.notified(message),
+            Shape::Request => {
+                if let (Some(id), Some(method)) = (message.id(), message.method()) {
+                    let asked = Asked { method: method.to_owned(), request: message.clone() };
+                    self.asked.entry(id.clone()).or_insert(asked);
+                }
+                Absorbed::default()
+            }
             Shape::Response => {
                 let Some(id) = message.id() else { return Absorbed::default() };
                 let Some(answered) = self.forget(id) else { return Absorbed::default() };
@@ -148,6 +193,8 @@ impl ServerFacts {
         match message.method() {
             Some("notifications/tools/list_changed") => {
                 self.stale.insert(ListingKind::Tools);
+                // Consent was given to the tool as it was.
+                self.consents.clear();
             }
             Some("notifications/resources/list_changed") => {
                 self.stale.insert(ListingKind::Resources);
