@@ -4,7 +4,7 @@
 use proptest::prelude::*;
 
 use super::{
-    Act, Delegations, Finding, Guarded, Reach, Ruling, checks,
+    Act, Delegations, Finding, Guarded, Layer, Reach, Ruling, checks,
     testing::{Driver, Outcome, rules},
 };
 
@@ -43,10 +43,14 @@ const ATTACKS: &[(&str, &[Step])] = &[
             |gate| gate.tell(r#"{"jsonrpc":"2.0","id":"1","result":{}}"#),
         ],
     ),
-    ("size-limits", &[|gate| gate.list(r#"[{"name":"other"},{"name":"other"},{"name":"other"}]"#)]),
+    ("size-limits", &[|gate| gate.list(r#"[{"name":"other"},{"name":"pinned"},{"name":"read_board"}]"#)]),
     ("protocol-version", &[|gate| gate.exchange("initialize", "{}", r#"{"protocolVersion":"2024-11-05"}"#)]),
     ("content-type", &[|gate| gate.head(200, &[("content-type", "text/html")], None)]),
     ("redirects", &[|gate| gate.hop("http://board.example/", "http://other.example/", None)]),
+    (
+        "origin",
+        &[|gate| gate.ask_with(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#, &[("origin", "https://page.example")])],
+    ),
     ("tool-allowlist", &[|gate| gate.call("delete_board", "{}")]),
     ("host-schema", &[|gate| gate.list(&format!("[{GOOD}]"))]),
     (
@@ -60,11 +64,16 @@ const ATTACKS: &[(&str, &[Step])] = &[
             |gate| gate.list(&format!("[{}]", GOOD.replace("words", "new words"))),
         ],
     ),
+    (
+        "name-collision",
+        &[|gate| gate.on("first").list(r#"[{"name":"other"}]"#), |gate| gate.on("board").list(r#"[{"name":"Other"}]"#)],
+    ),
     ("argument-schema", &[|gate| gate.call("read_board", r#"{"limit":"3"}"#)]),
     ("argument-scope", &[|gate| gate.call("pinned", r#"{"room":"x"}"#)]),
     ("delegated-identity", &[|gate| gate.call("other", "{}")]),
     ("result-shape", &[|gate| gate.result("other", "{}", r#"{"content":"prose"}"#)]),
     ("result-scope", &[|gate| gate.result("read_board", "{}", &TEXT.replace("true", "false"))]),
+    ("launch-consent", &[|gate| gate.opening(Reach::Memory, &[], Layer::Project)]),
 ];
 
 fn acted(ruling: &Ruling, check: &str) -> bool {
@@ -114,7 +123,7 @@ fn an_honest_session_passes_under_all_checks() {
     gate.exchange("initialize", "{}", r#"{"protocolVersion":"2025-06-18","instructions":"Read first."}"#).passes();
     gate.ask_with(
         r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#,
-        &[("mcp-protocol-version", "2025-06-18")],
+        &[("mcp-protocol-version", "2025-06-18"), ("content-type", "application/json")],
     )
     .passes();
     gate.head(202, &[], None).passes();

@@ -119,6 +119,12 @@ impl Rules {
             if let Some((key, what)) = settings.wire.problem() {
                 return Err(error(&[&path[..], &["wire", key]].concat(), what));
             }
+            if let Some((key, what)) = settings.launch.problem() {
+                return Err(error(&[&path[..], &["launch", key]].concat(), what));
+            }
+            if let Some((key, what)) = settings.listen.problem() {
+                return Err(error(&[&path[..], &["listen", key]].concat(), what));
+            }
             for (tool, settings) in &settings.tools {
                 let path = [&path[..], &["tools", tool.as_str()]].concat();
                 let at = |more: &[&'static str]| [&path[..], more].concat();

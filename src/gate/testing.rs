@@ -138,11 +138,16 @@ impl Driver {
         self.exchange("tools/call", &format!(r#"{{"name":"{tool}","arguments":{arguments}}}"#), result)
     }
 
+    /// A server is to be started in this way.
+    pub(super) fn opening(&mut self, reach: Reach, env: &[(&str, &str)], layer: Layer) -> Outcome {
+        let env: BTreeMap<_, _> = env.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+        let opening = Opening { server: self.server.clone(), reach, env, layer };
+        Outcome { ruling: self.gate.decide(&Event::Opening(&opening)), sent: format!("{:?}", opening.reach) }
+    }
+
     /// The session opens.
     pub(super) fn open(&mut self, reach: Reach, env: &[(&str, &str)]) -> Rewrite {
-        let env: BTreeMap<_, _> = env.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
-        let opening = Opening { server: self.server.clone(), reach, env, layer: Layer::User };
-        match self.gate.decide(&Event::Opening(&opening)).decision {
+        match self.opening(reach, env, Layer::User).ruling.decision {
             Decision::Forward => Rewrite::default(),
             Decision::Rewrite(rewrite) => rewrite,
             Decision::Refuse { .. } => panic!("the opening was refused"),

@@ -14,6 +14,9 @@ mod definition_pins;
 mod delegated_identity;
 mod description_scan;
 mod host_schema;
+mod launch_consent;
+mod name_collision;
+mod origin;
 mod protocol_version;
 mod redirects;
 mod reply_correlation;
@@ -29,15 +32,18 @@ pub const ALL: &[&dyn Check] = &[
     &protocol_version::ProtocolVersion,
     &content_type::ContentType,
     &redirects::Redirects,
+    &origin::Origin,
     &tool_allowlist::ToolAllowlist,
     &host_schema::HostSchema,
     &description_scan::DescriptionScan,
     &definition_pins::DefinitionPins,
+    &name_collision::NameCollision,
     &argument_schema::ArgumentSchema,
     &argument_scope::ArgumentScope,
     &delegated_identity::DelegatedIdentity,
     &result_shape::ResultShape,
     &result_scope::ResultScope,
+    &launch_consent::LaunchConsent,
 ];
 
 /// A check's permanent id.

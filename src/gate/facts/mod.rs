@@ -4,10 +4,12 @@
 //! check's verdict depends on another's.
 
 mod listed;
+mod names;
 mod server;
 
 use std::{collections::BTreeMap, sync::Arc};
 
+pub use names::{Claim, Claims};
 pub use server::ServerFacts;
 
 use super::{Event, Listing, Opening, Passing, Rules};
@@ -22,6 +24,13 @@ pub struct InFlight {
     pub tool: Option<String>,
     /// The whole request.
     pub request: Message,
+}
+
+impl InFlight {
+    /// Whether it asks for a listing from its beginning.
+    pub(super) fn is_first_page(&self) -> bool {
+        self.request.params().and_then(|params| params.member("cursor")).is_none()
+    }
 }
 
 /// A request of the server's that the client has not answered yet.
@@ -78,6 +87,7 @@ pub struct KnownTool {
 #[derive(Debug, Default)]
 pub struct Facts {
     servers: BTreeMap<ServerName, ServerFacts>,
+    names: Claims,
 }
 
 static NOTHING: std::sync::LazyLock<ServerFacts> = std::sync::LazyLock::new(ServerFacts::default);
@@ -86,6 +96,11 @@ impl Facts {
     /// What is known of a server.
     pub fn server(&self, name: &ServerName) -> &ServerFacts {
         self.servers.get(name).unwrap_or(&NOTHING)
+    }
+
+    /// Which tool names were listed, over all servers.
+    pub fn names(&self) -> &Claims {
+        &self.names
     }
 
     fn server_mut(&mut self, name: &ServerName) -> &mut ServerFacts {
@@ -103,6 +118,7 @@ impl Facts {
         match event {
             Event::Opening(Opening { reach, .. }) => {
                 facts.reach = Some(reach.clone());
+                facts.approved_reach.get_or_insert_with(|| reach.clone());
                 // A new connection is a new id space; what was approved stays, but
                 // a server that was started anew may list other things.
                 facts.stale.extend(facts.first_seen.iter().copied());
@@ -121,7 +137,12 @@ impl Facts {
                 return facts.requested(message);
             }
             Event::Passing(Passing { direction: Direction::Replyward, message, .. }) => {
-                return facts.replied(message, policy);
+                let absorbed = facts.replied(message, policy);
+                if let (Some(listing), Some(answered)) = (&absorbed.listing, &absorbed.answered) {
+                    let join = rules.policy().names.join.as_deref();
+                    self.names.listed(event.server(), listing, answered.is_first_page(), join);
+                }
+                return absorbed;
             }
             Event::Head(_) | Event::Hop(_) => {}
         }

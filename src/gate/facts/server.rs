@@ -20,8 +20,11 @@ const REMEMBERED: usize = 4096;
 /// What is known of one server's session.
 #[derive(Debug, Default)]
 pub struct ServerFacts {
-    /// How it was reached.
+    /// How it was reached last, or was to be.
     pub reach: Option<Reach>,
+    /// How it was reached first, or when the host approved last: what a launch is
+    /// held against.
+    pub approved_reach: Option<Reach>,
     /// What the client asked and the server has not answered.
     pub in_flight: HashMap<Id, InFlight>,
     /// Requests that were answered or cancelled: a late reply to one is no attack.
@@ -84,6 +87,7 @@ impl ServerFacts {
     /// The host approves what was listed last. A list that is stale stays so:
     /// nobody has seen what it became.
     pub(super) fn approved(&mut self) {
+        self.approved_reach.clone_from(&self.reach);
         self.pins = self.latest.clone();
         self.pinned_instructions = Some(self.latest_instructions);
     }
@@ -163,8 +167,7 @@ impl ServerFacts {
                 let listing =
                     ListingKind::of(&answered.method).and_then(|kind| Listing::read(kind, message, pins.is_some()));
                 if let Some(listing) = &listing {
-                    let first_page = answered.request.params().and_then(|params| params.member("cursor")).is_none();
-                    self.listed(listing, message.raw(), first_page, pins);
+                    self.listed(listing, message.raw(), answered.is_first_page(), pins);
                 }
                 if answered.method == "initialize" && message.result().is_some() {
                     self.opened(message, policy);

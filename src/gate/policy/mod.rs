@@ -1,5 +1,8 @@
 //! What a gate is told to enforce: one file a section.
 
+mod launch;
+mod listen;
+mod names;
 mod wire;
 
 use std::collections::BTreeMap;
@@ -7,6 +10,9 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+pub use launch::LaunchPolicy;
+pub use listen::ListenPolicy;
+pub use names::NamesPolicy;
 pub use wire::{Redirects, WirePolicy};
 
 use crate::protocol::{ServerName, ToolName};
@@ -22,6 +28,9 @@ pub struct Policy {
     /// Switches single checks off (`false`); what isn't named is on.
     #[serde(default)]
     pub checks: BTreeMap<String, bool>,
+    /// How the host tells the tools of several servers apart.
+    #[serde(default)]
+    pub names: NamesPolicy,
     /// Settings by server; a server that isn't named here may be talked to
     /// under `default`.
     #[serde(default)]
@@ -50,6 +59,10 @@ pub struct ServerPolicy {
     pub scan: ScanPolicy,
     /// What may come over the wire.
     pub wire: WirePolicy,
+    /// How it may be launched.
+    pub launch: LaunchPolicy,
+    /// Who may speak to the gate where it listens.
+    pub listen: ListenPolicy,
     /// Under whose identity calls run; the server's own unless given.
     pub identity: Option<IdentityPolicy>,
     /// Settings by tool.
