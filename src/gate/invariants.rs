@@ -66,7 +66,7 @@ const ATTACKS: &[(&str, &[Step])] = &[
     ),
     (
         "name-collision",
-        &[|gate| gate.on("first").list(r#"[{"name":"other"}]"#), |gate| gate.on("board").list(r#"[{"name":"Other"}]"#)],
+        &[|gate| gate.on("first").list(r#"[{"name":"other"}]"#), |gate| gate.on("second").list(r#"[{"name":"Other"}]"#)],
     ),
     ("argument-schema", &[|gate| gate.call("read_board", r#"{"limit":"3"}"#)]),
     ("argument-scope", &[|gate| gate.call("pinned", r#"{"room":"x"}"#)]),
