@@ -119,6 +119,9 @@ impl Rules {
             if let Some((key, what)) = settings.wire.problem() {
                 return Err(error(&[&path[..], &["wire", key]].concat(), what));
             }
+            if let Some((key, what)) = settings.lists.problem() {
+                return Err(error(&[&path[..], &["lists", key]].concat(), what));
+            }
             for (tool, settings) in &settings.tools {
                 let path = [&path[..], &["tools", tool.as_str()]].concat();
                 let at = |more: &[&'static str]| [&path[..], more].concat();

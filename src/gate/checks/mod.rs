@@ -14,23 +14,27 @@ mod definition_pins;
 mod delegated_identity;
 mod description_scan;
 mod host_schema;
+mod list_integrity;
 mod protocol_version;
 mod redirects;
 mod reply_correlation;
 mod result_scope;
 mod result_shape;
 mod size_limits;
+mod strict_envelope;
 mod tool_allowlist;
 
 /// Every check, in the order in which findings are reported.
 pub const ALL: &[&dyn Check] = &[
-    &reply_correlation::ReplyCorrelation,
+    &strict_envelope::StrictEnvelope,
     &size_limits::SizeLimits,
+    &reply_correlation::ReplyCorrelation,
     &protocol_version::ProtocolVersion,
     &content_type::ContentType,
     &redirects::Redirects,
     &tool_allowlist::ToolAllowlist,
     &host_schema::HostSchema,
+    &list_integrity::ListIntegrity,
     &description_scan::DescriptionScan,
     &definition_pins::DefinitionPins,
     &argument_schema::ArgumentSchema,

@@ -1,5 +1,7 @@
 //! What a gate is told to enforce: one file a section.
 
+mod envelope;
+mod lists;
 mod wire;
 
 use std::collections::BTreeMap;
@@ -7,6 +9,8 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+pub use envelope::EnvelopePolicy;
+pub use lists::ListPolicy;
 pub use wire::{Redirects, WirePolicy};
 
 use crate::protocol::{ServerName, ToolName};
@@ -50,6 +54,10 @@ pub struct ServerPolicy {
     pub scan: ScanPolicy,
     /// What may come over the wire.
     pub wire: WirePolicy,
+    /// What the protocol's own members may say.
+    pub envelope: EnvelopePolicy,
+    /// How long listings may be.
+    pub lists: ListPolicy,
     /// Under whose identity calls run; the server's own unless given.
     pub identity: Option<IdentityPolicy>,
     /// Settings by tool.
