@@ -43,6 +43,7 @@ impl Gate for Guarded {
             delegations: &self.delegations,
             answered: absorbed.answered.as_ref(),
             listing: absorbed.listing.as_ref(),
+            page: absorbed.page,
             id_in_use: absorbed.id_in_use,
             progress: absorbed.progress,
             asked: absorbed.asked.as_ref(),

@@ -12,6 +12,7 @@
 mod bounds;
 mod check;
 pub mod checks;
+mod envelope;
 mod event;
 mod facts;
 mod guarded;
@@ -32,13 +33,14 @@ pub mod text;
 pub use check::{Check, Context, Docs};
 pub use checks::CheckId;
 pub use event::{Approval, Consent, Event, Head, Hop, Layer, Opening, Passing, Reach};
-pub use facts::{Asked, Claim, Claims, Facts, InFlight, KnownTool, Progress, ServerFacts};
+pub use facts::{Asked, Claim, Claims, Facts, InFlight, KnownTool, Page, Pages, Progress, ServerFacts};
+
 pub use guarded::Guarded;
 pub use listing::{Listed, Listing, ListingKind};
 pub use naive::Naive;
 pub use policy::{
-    HostDefinition, IdentityMode, IdentityPolicy, LaunchPolicy, ListenPolicy, NamesPolicy, PinMode, Policy, Redirects,
-    ResultScope, ResultShape, ScanPolicy, ServerPolicy, TextForm, ToolPolicy, WirePolicy,
+    EnvelopePolicy, HostDefinition, IdentityMode, IdentityPolicy, LaunchPolicy, ListPolicy, ListenPolicy, NamesPolicy,
+    PinMode, Policy, Redirects, ResultScope, ResultShape, ScanPolicy, ServerPolicy, TextForm, ToolPolicy, WirePolicy,
 };
 pub use proposals::Proposals;
 pub use rules::{CheckSet, Delegation, Delegations, PolicyError, Rules};

@@ -5,11 +5,13 @@
 
 mod listed;
 mod names;
+mod pages;
 mod server;
 
 use std::{collections::BTreeMap, sync::Arc};
 
 pub use names::{Claim, Claims};
+pub use pages::{Page, Pages};
 pub use server::ServerFacts;
 
 use super::{Event, Listing, Opening, Passing, Rules};
@@ -60,6 +62,8 @@ pub(super) struct Absorbed {
     pub(super) answered: Option<InFlight>,
     /// The definitions in the reply to a listing.
     pub(super) listing: Option<Listing>,
+    /// Where the page stands in its listing, for the reply to one.
+    pub(super) page: Option<Page>,
     /// The event is a request, and is in flight from now on.
     pub(super) taken: bool,
     /// The event is a request under an id that was in flight already.
@@ -81,6 +85,8 @@ pub struct KnownTool {
     pub input_schema: Option<Arc<str>>,
     /// The output schema's raw text, where there is one.
     pub output_schema: Option<Arc<str>>,
+    /// Why two readers may take the definition for different things, if they may.
+    pub doubt: Option<&'static str>,
 }
 
 /// What is known of a session with all its servers.
@@ -126,6 +132,7 @@ impl Facts {
                 facts.settled.clear();
                 facts.progress.clear();
                 facts.paging.clear();
+                facts.pages.clear();
                 facts.negotiated = None;
                 facts.asked.clear();
                 facts.consents.clear();

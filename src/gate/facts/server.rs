@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::{
     super::{Listing, ListingKind, PinMode, Reach, ServerPolicy, check},
-    Absorbed, Asked, InFlight, KnownTool, Progress,
+    Absorbed, Asked, InFlight, KnownTool, Pages, Progress,
 };
 use crate::{
     digest::{Fingerprint, fingerprint},
     protocol::{
         Id, Message, Shape,
-        strict::{self, Node},
+        strict::{self, Kind, Node},
     },
 };
 
@@ -55,6 +55,8 @@ pub struct ServerFacts {
     pub(super) consents: Vec<(String, Fingerprint)>,
     /// How far each progress token has come.
     pub(super) progress: HashMap<Id, f64>,
+    /// How the pages of the latest listing hang together.
+    pub pages: BTreeMap<ListingKind, Pages>,
     /// A `list` of several pages is being read: names seen so far.
     pub(super) paging: BTreeMap<ListingKind, BTreeSet<String>>,
 }
@@ -164,15 +166,21 @@ impl ServerFacts {
                 let Some(id) = message.id() else { return Absorbed::default() };
                 let Some(answered) = self.forget(id) else { return Absorbed::default() };
                 self.remember(id.clone());
-                let listing =
-                    ListingKind::of(&answered.method).and_then(|kind| Listing::read(kind, message, pins.is_some()));
-                if let Some(listing) = &listing {
-                    self.listed(listing, message.raw(), answered.is_first_page(), pins);
+                let kind = ListingKind::of(&answered.method);
+                let listing = kind.and_then(|kind| Listing::read(kind, message, pins.is_some()));
+                let mut page = None;
+                if let Some((kind, result)) = kind.zip(message.result()) {
+                    let cursor = answered.request.params().and_then(|params| params.member("cursor"));
+                    let cursor = cursor.filter(|cursor| !matches!(cursor.kind, Kind::Null));
+                    page = Some(self.pages.entry(kind).or_default().turned(cursor, result.member("nextCursor")));
+                    if let Some(listing) = &listing {
+                        self.listed(listing, message.raw(), cursor.is_none(), pins);
+                    }
                 }
                 if answered.method == "initialize" && message.result().is_some() {
                     self.opened(message, policy);
                 }
-                Absorbed { answered: Some(answered), listing, ..Absorbed::default() }
+                Absorbed { answered: Some(answered), listing, page, ..Absorbed::default() }
             }
             _ => Absorbed::default(),
         }

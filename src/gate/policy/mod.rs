@@ -1,7 +1,9 @@
 //! What a gate is told to enforce: one file a section.
 
+mod envelope;
 mod launch;
 mod listen;
+mod lists;
 mod names;
 mod wire;
 
@@ -10,8 +12,10 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+pub use envelope::EnvelopePolicy;
 pub use launch::LaunchPolicy;
 pub use listen::ListenPolicy;
+pub use lists::ListPolicy;
 pub use names::NamesPolicy;
 pub use wire::{Redirects, WirePolicy};
 
@@ -63,6 +67,10 @@ pub struct ServerPolicy {
     pub launch: LaunchPolicy,
     /// Who may speak to the gate where it listens.
     pub listen: ListenPolicy,
+    /// What the protocol's own members may say.
+    pub envelope: EnvelopePolicy,
+    /// How long listings may be.
+    pub lists: ListPolicy,
     /// Under whose identity calls run; the server's own unless given.
     pub identity: Option<IdentityPolicy>,
     /// Settings by tool.

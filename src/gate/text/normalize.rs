@@ -68,6 +68,12 @@ pub(super) fn normalize(text: &str, gap: bool) -> Normal {
     Normal { tags, had_invisible: out.had_invisible, ..unwrapped(folded, Some(origin), &cased) }
 }
 
+/// A key as a reader takes it who is careless about case, width, marks, look-alikes
+/// and whatever shows no ink.
+pub(in crate::gate) fn folded_key(key: &str) -> String {
+    normalize(key, false).text.split_whitespace().collect()
+}
+
 /// Subdivision flags (`gbeng`) are written in tag characters, too.
 fn is_flag(tags: &str) -> bool {
     tags.len() <= 7 && tags.bytes().all(|byte| byte.is_ascii_alphanumeric())
