@@ -44,6 +44,7 @@ impl Gate for Guarded {
             answered: absorbed.answered.as_ref(),
             listing: absorbed.listing.as_ref(),
             id_in_use: absorbed.id_in_use,
+            count: absorbed.count,
             progress: absorbed.progress,
         };
         let mut each: Vec<Option<Proposals>> = checks::ALL.iter().map(|_| None).collect();
@@ -102,15 +103,8 @@ impl Guarded {
                 Some(reply(Some(id), refusal))
             }
             (Answers::Own, Direction::Requestward) => {
-                if message.shape() == Shape::Notification {
-                    return None;
-                }
-                // A second request under an id that is in flight leaves the
-                // first one waiting.
-                if let Some(id) = message.id().filter(|_| absorbed.taken) {
-                    self.facts.refused(server, id);
-                }
-                Some(reply(message.id(), refusal))
+                self.facts.refused(&self.rules, server, message, absorbed.taken);
+                (message.shape() != Shape::Notification).then(|| reply(message.id(), refusal))
             }
             (Answers::Own, Direction::Replyward) => {
                 let id = absorbed.answered.as_ref().and_then(|request| request.request.id()).or(message.id());

@@ -32,13 +32,13 @@ pub mod text;
 pub use check::{Check, Context, Docs};
 pub use checks::CheckId;
 pub use event::{Approval, Event, Head, Hop, Opening, Passing, Reach};
-pub use facts::{Facts, InFlight, KnownTool, Progress, ServerFacts};
+pub use facts::{Calls, Count, Facts, InFlight, Known, KnownTool, Progress, ServerFacts};
 pub use guarded::Guarded;
 pub use listing::{Listed, Listing, ListingKind};
 pub use naive::Naive;
 pub use policy::{
-    HostDefinition, IdentityMode, IdentityPolicy, PinMode, Policy, Redirects, ResultScope, ResultShape, ScanPolicy,
-    ServerPolicy, TextForm, ToolPolicy, WirePolicy,
+    BudgetPolicy, HostDefinition, IdentityMode, IdentityPolicy, PinMode, Policy, Redirects, Replay, ResultScope,
+    ResultShape, ScanPolicy, ServerPolicy, TextForm, ToolBudget, ToolPolicy, WirePolicy,
 };
 pub use proposals::Proposals;
 pub use rules::{CheckSet, Delegation, Delegations, PolicyError, Rules};

@@ -9,6 +9,7 @@ use super::Check;
 
 mod argument_schema;
 mod argument_scope;
+mod call_budget;
 mod content_type;
 mod definition_pins;
 mod delegated_identity;
@@ -36,6 +37,7 @@ pub const ALL: &[&dyn Check] = &[
     &argument_schema::ArgumentSchema,
     &argument_scope::ArgumentScope,
     &delegated_identity::DelegatedIdentity,
+    &call_budget::CallBudget,
     &result_shape::ResultShape,
     &result_scope::ResultScope,
 ];

@@ -3,11 +3,13 @@
 //! Facts are taken from every event, whatever the checks make of it, so that no
 //! check's verdict depends on another's.
 
+mod calls;
 mod listed;
 mod server;
 
 use std::{collections::BTreeMap, sync::Arc};
 
+pub use calls::{Calls, Count, Known};
 pub use server::ServerFacts;
 
 use super::{Event, Listing, Opening, Passing, Rules};
@@ -46,6 +48,8 @@ pub(super) struct Absorbed {
     pub(super) taken: bool,
     /// The event is a request under an id that was in flight already.
     pub(super) id_in_use: bool,
+    /// For a request that makes the server do or disclose something.
+    pub(super) count: Option<Count>,
     /// For a progress notification of the server.
     pub(super) progress: Option<Progress>,
 }
@@ -94,6 +98,7 @@ impl Facts {
                 // a server that was started anew may list other things.
                 facts.stale.extend(facts.first_seen.iter().copied());
                 facts.in_flight.clear();
+                facts.calls.reconnected();
                 facts.settled.clear();
                 facts.progress.clear();
                 facts.paging.clear();
@@ -101,7 +106,7 @@ impl Facts {
             }
             Event::Approval(_) => facts.approved(),
             Event::Passing(Passing { direction: Direction::Requestward, message, .. }) => {
-                return facts.requested(message);
+                return facts.requested(message, policy);
             }
             Event::Passing(Passing { direction: Direction::Replyward, message, .. }) => {
                 return facts.replied(message, policy);
@@ -111,9 +116,18 @@ impl Facts {
         Absorbed::default()
     }
 
-    /// A request was refused: it will never be answered by the server.
-    pub(super) fn refused(&mut self, server: &ServerName, id: &Id) {
-        self.server_mut(server).forget(id);
+    /// A message of the client was refused: the server never gets it. `taken`:
+    /// an answer would have been waited for.
+    pub(super) fn refused(&mut self, rules: &Rules, server: &ServerName, message: &Message, taken: bool) {
+        let policy = rules.policy().server(server);
+        let facts = self.server_mut(server);
+        if server::acts(message) {
+            facts.calls.refused(message, policy, taken);
+        }
+        // A second request under an id that is in flight leaves the first one waiting.
+        if let Some(id) = message.id().filter(|_| taken) {
+            facts.forget(id);
+        }
     }
 
     /// A request was answered in the server's place.

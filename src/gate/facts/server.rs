@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::{
     super::{Listing, ListingKind, PinMode, Reach, ServerPolicy, check},
-    Absorbed, InFlight, KnownTool, Progress,
+    Absorbed, Calls, InFlight, KnownTool, Progress,
 };
 use crate::{
     digest::Fingerprint,
@@ -41,6 +41,8 @@ pub struct ServerFacts {
     pub listed_so_far: BTreeMap<ListingKind, usize>,
     /// The protocol version that the session was opened in, where the policy allows it.
     pub negotiated: Option<String>,
+    /// Which calls were made.
+    pub calls: Calls,
     /// How far each progress token has come.
     pub(super) progress: HashMap<Id, f64>,
     /// A `list` of several pages is being read: names seen so far.
@@ -65,6 +67,7 @@ impl ServerFacts {
     /// began a task, which goes on after its first reply.
     pub(super) fn forget(&mut self, id: &Id) -> Option<InFlight> {
         let gone = self.in_flight.remove(id)?;
+        self.calls.forget(id);
         let is_task = gone.request.params().is_some_and(|params| params.member("task").is_some());
         if let Some(token) = progress_token(&gone.request).filter(|_| !is_task) {
             self.progress.remove(&token);
@@ -79,13 +82,17 @@ impl ServerFacts {
         self.pinned_instructions = Some(self.latest_instructions);
     }
 
-    pub(super) fn requested(&mut self, message: &Message) -> Absorbed {
+    pub(super) fn requested(&mut self, message: &Message, policy: &ServerPolicy) -> Absorbed {
+        let id_in_use =
+            message.shape() == Shape::Request && message.id().is_some_and(|id| self.in_flight.contains_key(id));
+        let taken = message.shape() == Shape::Request && message.id().is_some() && !id_in_use;
+        let count = acts(message).then(|| self.calls.requested(message, policy, taken));
         match (message.shape(), message.id(), message.method()) {
             (Shape::Request, Some(id), Some(method)) => {
                 // An id that is in flight stays with its first request; the
                 // second is for reply-correlation to object to.
-                if self.in_flight.contains_key(id) {
-                    return Absorbed { id_in_use: true, ..Absorbed::default() };
+                if id_in_use {
+                    return Absorbed { id_in_use, count, ..Absorbed::default() };
                 }
                 let tool = message.called_tool().map(str::to_owned);
                 let request = InFlight { method: method.to_owned(), tool, request: message.clone() };
@@ -93,7 +100,7 @@ impl ServerFacts {
                 if let Some(token) = progress_token(message) {
                     self.progress.insert(token, f64::NEG_INFINITY);
                 }
-                Absorbed { taken: true, ..Absorbed::default() }
+                Absorbed { taken, count, ..Absorbed::default() }
             }
             (Shape::Notification, _, Some("notifications/cancelled")) => {
                 let id = message.params().and_then(|params| params.member("requestId")).and_then(Id::of);
@@ -103,7 +110,7 @@ impl ServerFacts {
                 }
                 Absorbed::default()
             }
-            _ => Absorbed::default(),
+            _ => Absorbed { count, ..Absorbed::default() },
         }
     }
 
@@ -113,6 +120,7 @@ impl ServerFacts {
             Shape::Notification => self.notified(message),
             Shape::Response => {
                 let Some(id) = message.id() else { return Absorbed::default() };
+                self.calls.answered(id, check::failed(message));
                 let Some(answered) = self.forget(id) else { return Absorbed::default() };
                 self.remember(id.clone());
                 let listing =
@@ -174,6 +182,11 @@ impl ServerFacts {
             _ => Progress::Stalled,
         }
     }
+}
+
+/// Whether a message makes the server do or disclose something.
+pub(super) fn acts(message: &Message) -> bool {
+    message.is_call() && message.method().is_some_and(|method| check::ACTING.contains(&method))
 }
 
 fn progress_token(request: &Message) -> Option<Id> {

@@ -1,5 +1,6 @@
 //! What a gate is told to enforce: one file a section.
 
+mod budget;
 mod wire;
 
 use std::collections::BTreeMap;
@@ -7,6 +8,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+pub use budget::{BudgetPolicy, Replay, ToolBudget};
 pub use wire::{Redirects, WirePolicy};
 
 use crate::protocol::{ServerName, ToolName};
@@ -52,6 +54,8 @@ pub struct ServerPolicy {
     pub wire: WirePolicy,
     /// Under whose identity calls run; the server's own unless given.
     pub identity: Option<IdentityPolicy>,
+    /// How often it may be asked to act in a session.
+    pub budget: BudgetPolicy,
     /// Settings by tool.
     pub tools: BTreeMap<ToolName, ToolPolicy>,
 }
@@ -107,6 +111,21 @@ pub struct ToolPolicy {
     pub shape: Option<ResultShape>,
     /// What a success may hold.
     pub scope: Option<ResultScope>,
+    /// How often it may be called in a session.
+    pub budget: ToolBudget,
+}
+
+impl ToolPolicy {
+    /// The keys that lead to a setting that can't be enforced as written, and
+    /// what is wrong with it.
+    pub(in crate::gate) fn problem(&self) -> Option<(Vec<&'static str>, String)> {
+        self.budget.problem().map(|(key, what)| (vec!["budget", key], what))
+    }
+}
+
+/// What to say of a pointer that is none.
+fn no_pointer(text: &str) -> String {
+    format!("'{text}' is no JSON pointer; write it as '/key' or '/outer/inner'")
 }
 
 /// A tool in the host's own words.
