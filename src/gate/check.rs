@@ -164,7 +164,8 @@ pub(super) fn call_result<'a>(context: &Context<'a>, event: &Event<'a>) -> Optio
     Some(CallResult { document, result, call, says: says(&document.root, result) })
 }
 
-fn says(root: &Node, result: &Node) -> Says {
+/// What the result of a tool call says that it is.
+pub(super) fn says(root: &Node, result: &Node) -> Says {
     let count = |node: &Node, key: &str| node.members().iter().filter(|member| member.key == key).count();
     match result.member("isError").map(Node::as_bool) {
         _ if count(root, "result") > 1 || count(result, "isError") > 1 => Says::Neither,

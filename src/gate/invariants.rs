@@ -10,7 +10,7 @@ use super::{
 
 const POLICY: &str = r#"
 [servers.board]
-allow = ["read_board", "other", "pinned", "once"]
+allow = ["read_board", "other", "pinned", "once", "paged"]
 pins = "first-use"
 [servers.board.wire]
 max_list_items = 2
@@ -26,6 +26,13 @@ input_schema = '{"type":"object","properties":{"limit":{"type":"integer"}},"addi
 identical = 40
 [servers.board.tools.pinned.budget]
 calls = 40
+[servers.board.tools.paged.pages]
+document = ["url"]
+offset = "offset"
+digest = "digest"
+page_digest = "/digest"
+next_offset = "/next"
+more = "/more"
 [servers.board.tools.once.budget]
 replay = "refuse"
 [servers.board.tools.read_board.shape]
@@ -72,6 +79,7 @@ const ATTACKS: &[(&str, &[Step])] = &[
     ("call-budget", &[|gate| gate.call("once", "{}"), |gate| gate.call("once", "{}")]),
     ("result-shape", &[|gate| gate.result("other", "{}", r#"{"content":"prose"}"#)]),
     ("result-scope", &[|gate| gate.result("read_board", "{}", &TEXT.replace("true", "false"))]),
+    ("continuation", &[|gate| gate.call("paged", r#"{"url":"x:y","offset":5,"digest":"d"}"#)]),
 ];
 
 fn acted(ruling: &Ruling, check: &str) -> bool {
@@ -151,6 +159,11 @@ const STEPS: &[Step] = &[
     |gate| gate.call("read_board", "{}"),
     |gate| gate.call("third", "[]"),
     |gate| gate.call("once", r#"{"n":1}"#),
+    |gate| {
+        let page = r#"{"content":[],"structuredContent":{"digest":"d","next":5,"more":true}}"#;
+        gate.result("paged", r#"{"url":"x:y"}"#, page)
+    },
+    |gate| gate.result("paged", r#"{"url":"x:y","offset":5,"digest":"d"}"#, r#"{"content":[]}"#),
     |gate| gate.result("once", r#"{"n":1}"#, r#"{"content":[],"isError":true}"#),
     |gate| gate.ask(r#"{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":"other"}}"#),
     |gate| gate.tell(r#"{"jsonrpc":"2.0","id":9,"result":{"content":[],"structuredContent":{}}}"#),

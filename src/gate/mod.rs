@@ -20,6 +20,7 @@ mod invariants;
 mod json;
 mod listing;
 mod naive;
+mod payload;
 mod policy;
 mod proposals;
 mod rules;
@@ -32,12 +33,12 @@ pub mod text;
 pub use check::{Check, Context, Docs};
 pub use checks::CheckId;
 pub use event::{Approval, Event, Head, Hop, Opening, Passing, Reach};
-pub use facts::{Calls, Count, Facts, InFlight, Known, KnownTool, Progress, ServerFacts};
+pub use facts::{Calls, Count, Facts, InFlight, Known, KnownTool, Progress, Reading, Readings, ServerFacts};
 pub use guarded::Guarded;
 pub use listing::{Listed, Listing, ListingKind};
 pub use naive::Naive;
 pub use policy::{
-    BudgetPolicy, HostDefinition, IdentityMode, IdentityPolicy, PinMode, Policy, Redirects, Replay, ResultScope,
+    BudgetPolicy, HostDefinition, IdentityMode, IdentityPolicy, Pages, PinMode, Policy, Redirects, Replay, ResultScope,
     ResultShape, ScanPolicy, ServerPolicy, TextForm, ToolBudget, ToolPolicy, WirePolicy,
 };
 pub use proposals::Proposals;

@@ -11,6 +11,7 @@ mod argument_schema;
 mod argument_scope;
 mod call_budget;
 mod content_type;
+mod continuation;
 mod definition_pins;
 mod delegated_identity;
 mod description_scan;
@@ -40,6 +41,7 @@ pub const ALL: &[&dyn Check] = &[
     &call_budget::CallBudget,
     &result_shape::ResultShape,
     &result_scope::ResultScope,
+    &continuation::Continuation,
 ];
 
 /// A check's permanent id.

@@ -5,11 +5,14 @@
 
 mod calls;
 mod listed;
+mod pages;
 mod server;
 
 use std::{collections::BTreeMap, sync::Arc};
 
 pub use calls::{Calls, Count, Known};
+pub(super) use pages::{Asked, Page, Unclear};
+pub use pages::{Reading, Readings};
 pub use server::ServerFacts;
 
 use super::{Event, Listing, Opening, Passing, Rules};

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::{
     super::{Listing, ListingKind, PinMode, Reach, ServerPolicy, check},
-    Absorbed, Calls, InFlight, KnownTool, Progress,
+    Absorbed, Calls, InFlight, KnownTool, Progress, Readings,
 };
 use crate::{
     digest::Fingerprint,
@@ -43,6 +43,8 @@ pub struct ServerFacts {
     pub negotiated: Option<String>,
     /// Which calls were made.
     pub calls: Calls,
+    /// Which documents are being read.
+    pub readings: Readings,
     /// How far each progress token has come.
     pub(super) progress: HashMap<Id, f64>,
     /// A `list` of several pages is being read: names seen so far.
@@ -128,6 +130,10 @@ impl ServerFacts {
                 if let Some(listing) = &listing {
                     let first_page = answered.request.params().and_then(|params| params.member("cursor")).is_none();
                     self.listed(listing, message.raw(), first_page, pins);
+                }
+                let tool = answered.tool.as_deref().and_then(|tool| policy.tools.get(tool));
+                if let Some(pages) = tool.and_then(|tool| tool.pages.as_ref()) {
+                    self.readings.answered(&answered.request, message, pages);
                 }
                 if answered.method == "initialize" && message.result().is_some() {
                     self.opened(message, policy);

@@ -1,6 +1,7 @@
 //! What a gate is told to enforce: one file a section.
 
 mod budget;
+mod pages;
 mod wire;
 
 use std::collections::BTreeMap;
@@ -9,6 +10,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 pub use budget::{BudgetPolicy, Replay, ToolBudget};
+pub use pages::Pages;
 pub use wire::{Redirects, WirePolicy};
 
 use crate::protocol::{ServerName, ToolName};
@@ -113,13 +115,17 @@ pub struct ToolPolicy {
     pub scope: Option<ResultScope>,
     /// How often it may be called in a session.
     pub budget: ToolBudget,
+    /// How it pages, for a tool that hands out documents.
+    pub pages: Option<Pages>,
 }
 
 impl ToolPolicy {
     /// The keys that lead to a setting that can't be enforced as written, and
     /// what is wrong with it.
     pub(in crate::gate) fn problem(&self) -> Option<(Vec<&'static str>, String)> {
-        self.budget.problem().map(|(key, what)| (vec!["budget", key], what))
+        let budget = self.budget.problem().map(|(key, what)| (vec!["budget", key], what));
+        let pages = self.pages.as_ref().and_then(Pages::problem).map(|(key, what)| (vec!["pages", key], what));
+        budget.or(pages)
     }
 }
 
