@@ -10,7 +10,7 @@ use super::{
 
 const POLICY: &str = r#"
 [servers.board]
-allow = ["read_board", "other", "pinned", "once", "paged"]
+allow = ["read_board", "other", "pinned", "once", "paged", "mail"]
 pins = "first-use"
 [servers.board.wire]
 max_list_items = 2
@@ -26,6 +26,10 @@ input_schema = '{"type":"object","properties":{"limit":{"type":"integer"}},"addi
 identical = 40
 [servers.board.tools.pinned.budget]
 calls = 40
+[servers.board.tools.mail.framing]
+items = "/messages"
+trust = "/trust"
+allowed = ["low"]
 [servers.board.tools.paged.pages]
 document = ["url"]
 offset = "offset"
@@ -80,6 +84,10 @@ const ATTACKS: &[(&str, &[Step])] = &[
     ("result-shape", &[|gate| gate.result("other", "{}", r#"{"content":"prose"}"#)]),
     ("result-scope", &[|gate| gate.result("read_board", "{}", &TEXT.replace("true", "false"))]),
     ("continuation", &[|gate| gate.call("paged", r#"{"url":"x:y","offset":5,"digest":"d"}"#)]),
+    (
+        "trust-framing",
+        &[|gate| gate.result("mail", "{}", r#"{"content":[],"structuredContent":{"messages":[{"trust":"high"}]}}"#)],
+    ),
 ];
 
 fn acted(ruling: &Ruling, check: &str) -> bool {

@@ -38,8 +38,8 @@ pub use guarded::Guarded;
 pub use listing::{Listed, Listing, ListingKind};
 pub use naive::Naive;
 pub use policy::{
-    BudgetPolicy, HostDefinition, IdentityMode, IdentityPolicy, Pages, PinMode, Policy, Redirects, Replay, ResultScope,
-    ResultShape, ScanPolicy, ServerPolicy, TextForm, ToolBudget, ToolPolicy, WirePolicy,
+    BudgetPolicy, Claim, Framing, HostDefinition, IdentityMode, IdentityPolicy, Pages, PinMode, Policy, Redirects,
+    Replay, ResultScope, ResultShape, ScanPolicy, ServerPolicy, TextForm, ToolBudget, ToolPolicy, WirePolicy,
 };
 pub use proposals::Proposals;
 pub use rules::{CheckSet, Delegation, Delegations, PolicyError, Rules};

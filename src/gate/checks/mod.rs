@@ -23,6 +23,7 @@ mod result_scope;
 mod result_shape;
 mod size_limits;
 mod tool_allowlist;
+mod trust_framing;
 
 /// Every check, in the order in which findings are reported.
 pub const ALL: &[&dyn Check] = &[
@@ -42,6 +43,7 @@ pub const ALL: &[&dyn Check] = &[
     &result_shape::ResultShape,
     &result_scope::ResultScope,
     &continuation::Continuation,
+    &trust_framing::TrustFraming,
 ];
 
 /// A check's permanent id.

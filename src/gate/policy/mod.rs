@@ -1,6 +1,7 @@
 //! What a gate is told to enforce: one file a section.
 
 mod budget;
+mod framing;
 mod pages;
 mod wire;
 
@@ -10,6 +11,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 pub use budget::{BudgetPolicy, Replay, ToolBudget};
+pub use framing::{Claim, Framing};
 pub use pages::Pages;
 pub use wire::{Redirects, WirePolicy};
 
@@ -115,6 +117,8 @@ pub struct ToolPolicy {
     pub scope: Option<ResultScope>,
     /// How often it may be called in a session.
     pub budget: ToolBudget,
+    /// How its messages show whom they are from.
+    pub framing: Option<Framing>,
     /// How it pages, for a tool that hands out documents.
     pub pages: Option<Pages>,
 }
@@ -125,7 +129,8 @@ impl ToolPolicy {
     pub(in crate::gate) fn problem(&self) -> Option<(Vec<&'static str>, String)> {
         let budget = self.budget.problem().map(|(key, what)| (vec!["budget", key], what));
         let pages = self.pages.as_ref().and_then(Pages::problem).map(|(key, what)| (vec!["pages", key], what));
-        budget.or(pages)
+        let framing = self.framing.as_ref().and_then(Framing::problem).map(|(key, what)| (vec!["framing", key], what));
+        budget.or(pages).or(framing)
     }
 }
 
