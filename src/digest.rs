@@ -21,6 +21,21 @@ impl Fingerprint {
     pub fn of(bytes: &[u8]) -> Self {
         Self(Sha256::digest(bytes).into())
     }
+
+    /// The digest of a sequence of digests, some of which may be missing.
+    pub fn of_all(parts: &[Option<Self>]) -> Self {
+        let mut hash = Sha256::new();
+        for part in parts {
+            match part {
+                Some(Self(bytes)) => {
+                    hash.update([1]);
+                    hash.update(bytes);
+                }
+                None => hash.update([0]),
+            }
+        }
+        Self(hash.finalize().into())
+    }
 }
 
 impl fmt::Display for Fingerprint {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::model::Overlay;
+use super::{model::Overlay, repeat::Repeat};
 use crate::protocol::ServerName;
 
 /// The host's side of a session.
@@ -79,6 +79,8 @@ pub enum Step {
     Reconnect(On),
     /// Sends these at once and then waits for all.
     Together(Vec<Step>),
+    /// Plays these many times over.
+    Repeat(Repeat),
 }
 
 /// A server by name; the case's first one unless given.
@@ -325,7 +327,16 @@ impl Step {
             Self::Consent(step) => step.server.as_ref(),
             Self::Mutate(step) => step.server.as_ref(),
             Self::Emit(step) => step.server.as_ref(),
-            Self::Together(_) => None,
+            Self::Together(_) | Self::Repeat(_) => None,
+        }
+    }
+
+    /// The steps that it is made of, where it is a group.
+    pub fn inner(&self) -> &[Self] {
+        match self {
+            Self::Together(steps) => steps,
+            Self::Repeat(repeat) => repeat.round(),
+            _ => &[],
         }
     }
 
@@ -345,18 +356,19 @@ impl Step {
             | Self::Mutate(_)
             | Self::Emit(_)
             | Self::Reconnect(_)
-            | Self::Together(_) => return None,
+            | Self::Together(_)
+            | Self::Repeat(_) => return None,
         })
     }
 }
 
-/// The labels of steps in order, those in groups included, each with its step.
+/// The labels of steps in order, those in groups included, each with its step:
+/// one for all repetitions of a step.
 pub fn labels(steps: &[Step]) -> Vec<(String, &Step)> {
     fn walk<'a>(steps: &'a [Step], counts: &mut BTreeMap<&'static str, usize>, out: &mut Vec<(String, &'a Step)>) {
         for step in steps {
-            if let Step::Together(inner) = step {
-                walk(inner, counts, out);
-            } else if let Some((verb, label)) = step.naming() {
+            walk(step.inner(), counts, out);
+            if let Some((verb, label)) = step.naming() {
                 let count = counts.entry(verb).or_default();
                 *count += 1;
                 out.push((label.map_or_else(|| format!("{verb}-{count}"), str::to_owned), step));
@@ -373,7 +385,6 @@ pub fn speaks_unasked(step: &Step) -> bool {
     match step {
         Step::Emit(_) => true,
         Step::Mutate(mutation) => mutation.announce,
-        Step::Together(steps) => steps.iter().any(speaks_unasked),
-        _ => false,
+        other => other.inner().iter().any(speaks_unasked),
     }
 }

@@ -1,7 +1,7 @@
 //! What a check is.
 
 use super::{
-    Asked, Delegations, Event, Facts, InFlight, Listing, Page, Passing, Progress, Proposals, Rules, SchemaCache,
+    Asked, Count, Delegations, Event, Facts, InFlight, Listing, Page, Passing, Progress, Proposals, Rules, SchemaCache,
     ServerFacts, ServerPolicy, checks::CheckId,
 };
 use crate::protocol::{
@@ -59,6 +59,9 @@ pub struct Context<'a> {
     pub page: Option<Page>,
     /// The event is a request under an id that is in flight already.
     pub id_in_use: bool,
+    /// How often what a request asks for was asked for, for one that makes the
+    /// server do or disclose something.
+    pub count: Option<Count>,
     /// What a progress notification of the server is to the requests in flight.
     pub progress: Option<Progress>,
     /// The server's own request that an answer of the client's answers.
@@ -127,10 +130,12 @@ pub(super) fn opened_version(message: &Message) -> Option<&str> {
     only(only(message.root()?, "result")?, "protocolVersion")?.as_str()
 }
 
+/// Methods that make the server do or disclose something.
+pub(super) const ACTING: [&str; 5] =
+    ["tools/call", "resources/read", "resources/subscribe", "prompts/get", "completion/complete"];
+
 /// Requests that make the server do or disclose something, on their way to it.
 pub(super) fn acting_request<'a>(event: &Event<'a>) -> Option<&'a Message> {
-    const ACTING: [&str; 5] =
-        ["tools/call", "resources/read", "resources/subscribe", "prompts/get", "completion/complete"];
     match event {
         Event::Passing(Passing { direction: Direction::Requestward, message, .. }) => {
             message.method().is_some_and(|method| ACTING.contains(&method)).then_some(*message)
@@ -203,13 +208,25 @@ pub(super) fn call_result<'a>(context: &Context<'a>, event: &Event<'a>) -> Optio
     let call = context.answered.filter(|request| request.method == "tools/call")?;
     let document = message.document().ok()?;
     let result = message.result()?;
+    Some(CallResult { document, result, call, says: says(&document.root, result) })
+}
+
+/// What the result of a tool call says that it is.
+pub(super) fn says(root: &Node, result: &Node) -> Says {
     let count = |node: &Node, key: &str| node.members().iter().filter(|member| member.key == key).count();
-    let flag = result.member("isError");
-    let says = match flag.map(Node::as_bool) {
-        _ if count(&document.root, "result") > 1 || count(result, "isError") > 1 => Says::Neither,
+    match result.member("isError").map(Node::as_bool) {
+        _ if count(root, "result") > 1 || count(result, "isError") > 1 => Says::Neither,
         None | Some(Some(false)) => Says::Success,
         Some(Some(true)) => Says::Failure,
         Some(None) => Says::Neither,
-    };
-    Some(CallResult { document, result, call, says })
+    }
+}
+
+/// Whether the answer to a tool call says, to every reader, that nothing was done.
+pub(super) fn failed(message: &Message) -> bool {
+    let Some(root) = message.root() else { return false };
+    match message.result() {
+        Some(result) => message.error().is_none() && says(root, result) == Says::Failure,
+        None => message.error().is_some(),
+    }
 }

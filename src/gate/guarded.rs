@@ -45,6 +45,7 @@ impl Gate for Guarded {
             listing: absorbed.listing.as_ref(),
             page: absorbed.page,
             id_in_use: absorbed.id_in_use,
+            count: absorbed.count,
             progress: absorbed.progress,
             asked: absorbed.asked.as_ref(),
             consented: absorbed.consented,
@@ -105,15 +106,9 @@ impl Guarded {
                 Some(reply(Some(id), refusal))
             }
             (Answers::Own, Direction::Requestward) => {
-                if matches!(message.shape(), Shape::Notification | Shape::Response) {
-                    return None;
-                }
-                // A second request under an id that is in flight leaves the
-                // first one waiting.
-                if let Some(id) = message.id().filter(|_| absorbed.taken) {
-                    self.facts.refused(server, id);
-                }
-                Some(reply(message.id(), refusal))
+                self.facts.refused(&self.rules, server, message, absorbed.taken);
+                let waits = !matches!(message.shape(), Shape::Notification | Shape::Response);
+                waits.then(|| reply(message.id(), refusal))
             }
             (Answers::Own, Direction::Replyward) => {
                 if message.shape() == Shape::Request {

@@ -10,7 +10,7 @@ use super::{
 
 const POLICY: &str = r#"
 [servers.board]
-allow = ["read_board", "other", "pinned"]
+allow = ["read_board", "other", "pinned", "once", "paged", "mail"]
 pins = "first-use"
 [servers.board.lists]
 max_items = 2
@@ -24,6 +24,23 @@ pinned = { room = '"lobby"' }
 [servers.board.tools.read_board.show]
 description = "Reads the board."
 input_schema = '{"type":"object","properties":{"limit":{"type":"integer"}},"additionalProperties":false}'
+[servers.board.tools.other.budget]
+identical = 40
+[servers.board.tools.pinned.budget]
+calls = 40
+[servers.board.tools.mail.framing]
+items = "/messages"
+trust = "/trust"
+allowed = ["low"]
+[servers.board.tools.paged.pages]
+document = ["url"]
+offset = "offset"
+digest = "digest"
+page_digest = "/digest"
+next_offset = "/next"
+more = "/more"
+[servers.board.tools.once.budget]
+replay = "refuse"
 [servers.board.tools.read_board.shape]
 text = "one-json"
 [servers.board.tools.read_board.scope]
@@ -78,9 +95,15 @@ const ATTACKS: &[(&str, &[Step])] = &[
     ("argument-schema", &[|gate| gate.call("read_board", r#"{"limit":"3"}"#)]),
     ("argument-scope", &[|gate| gate.call("pinned", r#"{"room":"x"}"#)]),
     ("delegated-identity", &[|gate| gate.call("other", "{}")]),
+    ("call-budget", &[|gate| gate.call("once", "{}"), |gate| gate.call("once", "{}")]),
     ("result-shape", &[|gate| gate.result("other", "{}", r#"{"content":"prose"}"#)]),
     ("result-scope", &[|gate| gate.result("read_board", "{}", &TEXT.replace("true", "false"))]),
     ("launch-consent", &[|gate| gate.opening(Reach::Memory, &[], Layer::Project)]),
+    ("continuation", &[|gate| gate.call("paged", r#"{"url":"x:y","offset":5,"digest":"d"}"#)]),
+    (
+        "trust-framing",
+        &[|gate| gate.result("mail", "{}", r#"{"content":[],"structuredContent":{"messages":[{"trust":"high"}]}}"#)],
+    ),
 ];
 
 fn acted(ruling: &Ruling, check: &str) -> bool {
@@ -159,6 +182,13 @@ const STEPS: &[Step] = &[
     |gate| gate.call("pinned", r#"{"room":"x","limit":"y"}"#),
     |gate| gate.call("read_board", "{}"),
     |gate| gate.call("third", "[]"),
+    |gate| gate.call("once", r#"{"n":1}"#),
+    |gate| {
+        let page = r#"{"content":[],"structuredContent":{"digest":"d","next":5,"more":true}}"#;
+        gate.result("paged", r#"{"url":"x:y"}"#, page)
+    },
+    |gate| gate.result("paged", r#"{"url":"x:y","offset":5,"digest":"d"}"#, r#"{"content":[]}"#),
+    |gate| gate.result("once", r#"{"n":1}"#, r#"{"content":[],"isError":true}"#),
     |gate| gate.ask(r#"{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":"other"}}"#),
     |gate| gate.tell(r#"{"jsonrpc":"2.0","id":9,"result":{"content":[],"structuredContent":{}}}"#),
     |gate| gate.tell_with(r#"{"jsonrpc":"2.0","method":"notifications/message"}"#, &[]),

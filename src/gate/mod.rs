@@ -21,6 +21,7 @@ mod invariants;
 mod json;
 mod listing;
 mod naive;
+mod payload;
 mod policy;
 mod proposals;
 mod rules;
@@ -33,14 +34,18 @@ pub mod text;
 pub use check::{Check, Context, Docs};
 pub use checks::CheckId;
 pub use event::{Approval, Consent, Event, Head, Hop, Layer, Opening, Passing, Reach};
-pub use facts::{Asked, Claim, Claims, Facts, InFlight, KnownTool, Page, Pages, Progress, ServerFacts};
+pub use facts::{
+    Asked, Calls, Count, Facts, InFlight, Known, KnownTool, NameClaim, NameClaims, Page, Pages, Progress, Reading,
+    Readings, ServerFacts,
+};
 
 pub use guarded::Guarded;
 pub use listing::{Listed, Listing, ListingKind};
 pub use naive::Naive;
 pub use policy::{
-    EnvelopePolicy, HostDefinition, IdentityMode, IdentityPolicy, LaunchPolicy, ListPolicy, ListenPolicy, NamesPolicy,
-    PinMode, Policy, Redirects, ResultScope, ResultShape, ScanPolicy, ServerPolicy, TextForm, ToolPolicy, WirePolicy,
+    BudgetPolicy, EnvelopePolicy, Framing, FramingClaim, HostDefinition, IdentityMode, IdentityPolicy, LaunchPolicy,
+    ListPolicy, ListenPolicy, NamesPolicy, Paging, PinMode, Policy, Redirects, Replay, ResultScope, ResultShape,
+    ScanPolicy, ServerPolicy, TextForm, ToolBudget, ToolPolicy, WirePolicy,
 };
 pub use proposals::Proposals;
 pub use rules::{CheckSet, Delegation, Delegations, PolicyError, Rules};

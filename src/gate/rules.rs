@@ -127,8 +127,14 @@ impl Rules {
                     return Err(error(&[&path[..], &[section, key]].concat(), what));
                 }
             }
+            if let Some((key, what)) = settings.budget.problem() {
+                return Err(error(&[&path[..], &["budget", key]].concat(), what));
+            }
             for (tool, settings) in &settings.tools {
                 let path = [&path[..], &["tools", tool.as_str()]].concat();
+                if let Some((keys, what)) = settings.problem() {
+                    return Err(error(&[&path[..], &keys].concat(), what));
+                }
                 let at = |more: &[&'static str]| [&path[..], more].concat();
                 let under = |more: &[&'static str], key| [&at(more)[..], &[key]].concat();
                 if let Some(show) = &settings.show {

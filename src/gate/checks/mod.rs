@@ -9,7 +9,9 @@ use super::Check;
 
 mod argument_schema;
 mod argument_scope;
+mod call_budget;
 mod content_type;
+mod continuation;
 mod definition_pins;
 mod delegated_identity;
 mod description_scan;
@@ -26,6 +28,7 @@ mod result_shape;
 mod size_limits;
 mod strict_envelope;
 mod tool_allowlist;
+mod trust_framing;
 
 /// Every check, in the order in which findings are reported.
 pub const ALL: &[&dyn Check] = &[
@@ -45,9 +48,12 @@ pub const ALL: &[&dyn Check] = &[
     &argument_schema::ArgumentSchema,
     &argument_scope::ArgumentScope,
     &delegated_identity::DelegatedIdentity,
+    &call_budget::CallBudget,
     &result_shape::ResultShape,
     &result_scope::ResultScope,
     &launch_consent::LaunchConsent,
+    &continuation::Continuation,
+    &trust_framing::TrustFraming,
 ];
 
 /// A check's permanent id.

@@ -6,7 +6,7 @@ use unicode_security::MixedScript as _;
 
 use super::{super::check, CheckId};
 use crate::{
-    gate::{Check, Claim, Context, Docs, Event, ListingKind, Proposals},
+    gate::{Check, Context, Docs, Event, ListingKind, NameClaim, Proposals},
     protocol::ServerName,
 };
 
@@ -95,9 +95,9 @@ fn wrong(context: &Context<'_>, server: &ServerName, name: &str) -> Option<Wrong
 }
 
 /// Whose a name is.
-fn owner<'a>(context: &Context<'_>, claims: &'a [Claim]) -> Option<&'a ServerName> {
+fn owner<'a>(context: &Context<'_>, claims: &'a [NameClaim]) -> Option<&'a ServerName> {
     let policy = context.rules.policy();
-    let named = |claim: &&Claim| {
+    let named = |claim: &&NameClaim| {
         let allowed = policy.servers.get(&claim.server).and_then(|settings| settings.allow.as_ref());
         allowed.is_some_and(|tools| tools.iter().any(|tool| tool.as_str() == claim.name))
     };

@@ -5,7 +5,8 @@ use crate::{
     gate::{
         Check, Context, Docs, Event, Proposals, TextForm,
         check::Says,
-        json::{is_plain, nearest, same_but_rounded},
+        json::{is_plain, nearest},
+        payload::{halves_agree, structured},
     },
     protocol::strict::{self, Document, Kind, Node},
 };
@@ -86,11 +87,6 @@ impl Check for ResultShape {
     }
 }
 
-/// `structuredContent`, where it is given; some frameworks write null for absent.
-pub(super) fn structured(result: &Node) -> Option<&Node> {
-    result.member("structuredContent").filter(|node| node.kind != Kind::Null)
-}
-
 /// The text, where the content is exactly one text block.
 fn one_text(result: &Node) -> Option<&str> {
     match result.member("content")?.items() {
@@ -147,18 +143,6 @@ fn output_schema(
             }
         }
     }
-}
-
-/// Whether the text is what the structured content says. A tool that returns no
-/// object has it wrapped as `{"result": …}` by some frameworks, which spread a
-/// list over one block an item.
-pub(super) fn halves_agree(structured: &Node, text: &Node) -> bool {
-    if same_but_rounded(structured, text) {
-        return true;
-    }
-    let [only] = structured.members() else { return false };
-    let one_item = || matches!(only.value.items(), [item] if same_but_rounded(item, text));
-    only.key == "result" && (same_but_rounded(&only.value, text) || one_item())
 }
 
 fn one_json(context: &Context<'_>, schema: Option<&str>, json: Option<&Document>, proposals: &mut Proposals) {

@@ -3,6 +3,8 @@
 //! Facts are taken from every event, whatever the checks make of it, so that no
 //! check's verdict depends on another's.
 
+mod calls;
+mod continued;
 mod listed;
 mod names;
 mod pages;
@@ -10,7 +12,10 @@ mod server;
 
 use std::{collections::BTreeMap, sync::Arc};
 
-pub use names::{Claim, Claims};
+pub use calls::{Calls, Count, Known};
+pub(super) use continued::{Given, Sought, Unclear};
+pub use continued::{Reading, Readings};
+pub use names::{NameClaim, NameClaims};
 pub use pages::{Page, Pages};
 pub use server::ServerFacts;
 
@@ -68,6 +73,8 @@ pub(super) struct Absorbed {
     pub(super) taken: bool,
     /// The event is a request under an id that was in flight already.
     pub(super) id_in_use: bool,
+    /// For a request that makes the server do or disclose something.
+    pub(super) count: Option<Count>,
     /// For a progress notification of the server.
     pub(super) progress: Option<Progress>,
     /// The server's request that the client answers.
@@ -93,7 +100,7 @@ pub struct KnownTool {
 #[derive(Debug, Default)]
 pub struct Facts {
     servers: BTreeMap<ServerName, ServerFacts>,
-    names: Claims,
+    names: NameClaims,
 }
 
 static NOTHING: std::sync::LazyLock<ServerFacts> = std::sync::LazyLock::new(ServerFacts::default);
@@ -105,7 +112,7 @@ impl Facts {
     }
 
     /// Which tool names were listed, over all servers.
-    pub fn names(&self) -> &Claims {
+    pub fn names(&self) -> &NameClaims {
         &self.names
     }
 
@@ -129,6 +136,7 @@ impl Facts {
                 // a server that was started anew may list other things.
                 facts.stale.extend(facts.first_seen.iter().copied());
                 facts.in_flight.clear();
+                facts.calls.reconnected();
                 facts.settled.clear();
                 facts.progress.clear();
                 facts.paging.clear();
@@ -141,7 +149,7 @@ impl Facts {
             Event::Approval(_) => facts.approved(),
             Event::Consent(consent) => facts.consented(consent.tool, consent.arguments),
             Event::Passing(Passing { direction: Direction::Requestward, message, .. }) => {
-                return facts.requested(message);
+                return facts.requested(message, policy);
             }
             Event::Passing(Passing { direction: Direction::Replyward, message, .. }) => {
                 let absorbed = facts.replied(message, policy);
@@ -156,9 +164,18 @@ impl Facts {
         Absorbed::default()
     }
 
-    /// A request was refused: it will never be answered by the server.
-    pub(super) fn refused(&mut self, server: &ServerName, id: &Id) {
-        self.server_mut(server).forget(id);
+    /// A message of the client was refused: the server never gets it. `taken`:
+    /// an answer would have been waited for.
+    pub(super) fn refused(&mut self, rules: &Rules, server: &ServerName, message: &Message, taken: bool) {
+        let policy = rules.policy().server(server);
+        let facts = self.server_mut(server);
+        if server::acts(message) {
+            facts.calls.refused(message, policy, taken);
+        }
+        // A second request under an id that is in flight leaves the first one waiting.
+        if let Some(id) = message.id().filter(|_| taken) {
+            facts.forget(id);
+        }
     }
 
     /// A request of the server's was refused: the client will never answer it.

@@ -9,7 +9,7 @@ use crate::protocol::ServerName;
 
 /// A server's claim to a tool name.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Claim {
+pub struct NameClaim {
     /// Whose.
     pub server: ServerName,
     /// The name as it was listed.
@@ -22,13 +22,13 @@ pub struct Claim {
 /// Every name that was listed, with those that look like it. Names stay for the
 /// session: one that is taken off the list is not free for a look-alike.
 #[derive(Debug, Default)]
-pub struct Claims {
-    by_look: HashMap<String, Vec<Claim>>,
-    by_joined: HashMap<String, Vec<Claim>>,
+pub struct NameClaims {
+    by_look: HashMap<String, Vec<NameClaim>>,
+    by_joined: HashMap<String, Vec<NameClaim>>,
     listings: u64,
 }
 
-impl Claims {
+impl NameClaims {
     /// Takes in a listing of tools; `join` is what the host puts between a
     /// server's name and a tool's, where it joins them.
     pub(super) fn listed(&mut self, server: &ServerName, listing: &Listing, first_page: bool, join: Option<&str>) {
@@ -37,7 +37,7 @@ impl Claims {
         }
         self.listings += u64::from(first_page);
         for name in listing.items.iter().filter_map(|item| item.name.as_deref()) {
-            let claim = Claim { server: server.clone(), name: name.to_owned(), listing: self.listings };
+            let claim = NameClaim { server: server.clone(), name: name.to_owned(), listing: self.listings };
             add(&mut self.by_look, look(name), &claim);
             if let Some(join) = join {
                 add(&mut self.by_joined, joined(server, join, name), &claim);
@@ -46,18 +46,18 @@ impl Claims {
     }
 
     /// The claims to names that look like this one, in the order in which they came.
-    pub fn alike(&self, name: &str) -> &[Claim] {
+    pub fn alike(&self, name: &str) -> &[NameClaim] {
         self.by_look.get(&look(name)).map_or(&[], Vec::as_slice)
     }
 
     /// The claims to names that look like this one once the server's name is put
     /// before them.
-    pub fn joined_alike(&self, server: &ServerName, join: &str, name: &str) -> &[Claim] {
+    pub fn joined_alike(&self, server: &ServerName, join: &str, name: &str) -> &[NameClaim] {
         self.by_joined.get(&joined(server, join, name)).map_or(&[], Vec::as_slice)
     }
 }
 
-fn add(claims: &mut HashMap<String, Vec<Claim>>, key: String, claim: &Claim) {
+fn add(claims: &mut HashMap<String, Vec<NameClaim>>, key: String, claim: &NameClaim) {
     let known = claims.entry(key).or_default();
     if !known.iter().any(|other| other.server == claim.server && other.name == claim.name) {
         known.push(claim.clone());

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::{
     super::{Listing, ListingKind, PinMode, Reach, ServerPolicy, check},
-    Absorbed, Asked, InFlight, KnownTool, Pages, Progress,
+    Absorbed, Asked, Calls, InFlight, KnownTool, Pages, Progress, Readings,
 };
 use crate::{
     digest::{Fingerprint, fingerprint},
@@ -53,6 +53,10 @@ pub struct ServerFacts {
     pub asked: HashMap<Id, Asked>,
     /// Calls that the user consented to and that have not been made.
     pub(super) consents: Vec<(String, Fingerprint)>,
+    /// Which calls were made.
+    pub calls: Calls,
+    /// Which documents are being read.
+    pub readings: Readings,
     /// How far each progress token has come.
     pub(super) progress: HashMap<Id, f64>,
     /// How the pages of the latest listing hang together.
@@ -79,6 +83,7 @@ impl ServerFacts {
     /// began a task, which goes on after its first reply.
     pub(super) fn forget(&mut self, id: &Id) -> Option<InFlight> {
         let gone = self.in_flight.remove(id)?;
+        self.calls.forget(id);
         let is_task = gone.request.params().is_some_and(|params| params.member("task").is_some());
         if let Some(token) = progress_token(&gone.request).filter(|_| !is_task) {
             self.progress.remove(&token);
@@ -94,13 +99,17 @@ impl ServerFacts {
         self.pinned_instructions = Some(self.latest_instructions);
     }
 
-    pub(super) fn requested(&mut self, message: &Message) -> Absorbed {
+    pub(super) fn requested(&mut self, message: &Message, policy: &ServerPolicy) -> Absorbed {
+        let id_in_use =
+            message.shape() == Shape::Request && message.id().is_some_and(|id| self.in_flight.contains_key(id));
+        let taken = message.shape() == Shape::Request && message.id().is_some() && !id_in_use;
+        let count = acts(message).then(|| self.calls.requested(message, policy, taken));
         match (message.shape(), message.id(), message.method()) {
             (Shape::Request, Some(id), Some(method)) => {
                 // An id that is in flight stays with its first request; the
                 // second is for reply-correlation to object to.
-                if self.in_flight.contains_key(id) {
-                    return Absorbed { id_in_use: true, ..Absorbed::default() };
+                if id_in_use {
+                    return Absorbed { id_in_use, count, ..Absorbed::default() };
                 }
                 let tool = message.called_tool().map(str::to_owned);
                 if method == "initialize" {
@@ -112,7 +121,7 @@ impl ServerFacts {
                 if let Some(token) = progress_token(message) {
                     self.progress.insert(token, f64::NEG_INFINITY);
                 }
-                Absorbed { taken: true, consented, ..Absorbed::default() }
+                Absorbed { taken, consented, count, ..Absorbed::default() }
             }
             (Shape::Notification, _, Some("notifications/cancelled")) => {
                 let id = message.params().and_then(|params| params.member("requestId")).and_then(Id::of);
@@ -123,7 +132,7 @@ impl ServerFacts {
                 Absorbed::default()
             }
             (Shape::Response, Some(id), _) => Absorbed { asked: self.asked.remove(id), ..Absorbed::default() },
-            _ => Absorbed::default(),
+            _ => Absorbed { count, ..Absorbed::default() },
         }
     }
 
@@ -164,6 +173,7 @@ impl ServerFacts {
             }
             Shape::Response => {
                 let Some(id) = message.id() else { return Absorbed::default() };
+                self.calls.answered(id, check::failed(message));
                 let Some(answered) = self.forget(id) else { return Absorbed::default() };
                 self.remember(id.clone());
                 let kind = ListingKind::of(&answered.method);
@@ -176,6 +186,10 @@ impl ServerFacts {
                     if let Some(listing) = &listing {
                         self.listed(listing, message.raw(), cursor.is_none(), pins);
                     }
+                }
+                let tool = answered.tool.as_deref().and_then(|tool| policy.tools.get(tool));
+                if let Some(paging) = tool.and_then(|tool| tool.pages.as_ref()) {
+                    self.readings.answered(&answered.request, message, paging);
                 }
                 if answered.method == "initialize" && message.result().is_some() {
                     self.opened(message, policy);
@@ -232,6 +246,11 @@ impl ServerFacts {
             _ => Progress::Stalled,
         }
     }
+}
+
+/// Whether a message makes the server do or disclose something.
+pub(super) fn acts(message: &Message) -> bool {
+    message.is_call() && message.method().is_some_and(|method| check::ACTING.contains(&method))
 }
 
 fn progress_token(request: &Message) -> Option<Id> {

@@ -1,10 +1,13 @@
 //! What a gate is told to enforce: one file a section.
 
+mod budget;
 mod envelope;
+mod framing;
 mod launch;
 mod listen;
 mod lists;
 mod names;
+mod paging;
 mod wire;
 
 use std::collections::BTreeMap;
@@ -12,11 +15,14 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+pub use budget::{BudgetPolicy, Replay, ToolBudget};
 pub use envelope::EnvelopePolicy;
+pub use framing::{Framing, FramingClaim};
 pub use launch::LaunchPolicy;
 pub use listen::ListenPolicy;
 pub use lists::ListPolicy;
 pub use names::NamesPolicy;
+pub use paging::Paging;
 pub use wire::{Redirects, WirePolicy};
 
 use crate::protocol::{ServerName, ToolName};
@@ -73,6 +79,8 @@ pub struct ServerPolicy {
     pub lists: ListPolicy,
     /// Under whose identity calls run; the server's own unless given.
     pub identity: Option<IdentityPolicy>,
+    /// How often it may be asked to act in a session.
+    pub budget: BudgetPolicy,
     /// Settings by tool.
     pub tools: BTreeMap<ToolName, ToolPolicy>,
 }
@@ -128,6 +136,28 @@ pub struct ToolPolicy {
     pub shape: Option<ResultShape>,
     /// What a success may hold.
     pub scope: Option<ResultScope>,
+    /// How often it may be called in a session.
+    pub budget: ToolBudget,
+    /// How its messages show whom they are from.
+    pub framing: Option<Framing>,
+    /// How it pages, for a tool that hands out documents.
+    pub pages: Option<Paging>,
+}
+
+impl ToolPolicy {
+    /// The keys that lead to a setting that can't be enforced as written, and
+    /// what is wrong with it.
+    pub(in crate::gate) fn problem(&self) -> Option<(Vec<&'static str>, String)> {
+        let budget = self.budget.problem().map(|(key, what)| (vec!["budget", key], what));
+        let pages = self.pages.as_ref().and_then(Paging::problem).map(|(key, what)| (vec!["pages", key], what));
+        let framing = self.framing.as_ref().and_then(Framing::problem).map(|(key, what)| (vec!["framing", key], what));
+        budget.or(pages).or(framing)
+    }
+}
+
+/// What to say of a pointer that is none.
+fn no_pointer(text: &str) -> String {
+    format!("'{text}' is no JSON pointer; write it as '/key' or '/outer/inner'")
 }
 
 /// A tool in the host's own words.
