@@ -33,13 +33,16 @@ pub mod text;
 pub use check::{Check, Context, Docs};
 pub use checks::CheckId;
 pub use event::{Approval, Event, Head, Hop, Opening, Passing, Reach};
-pub use facts::{Calls, Count, Facts, InFlight, Known, KnownTool, Progress, Reading, Readings, ServerFacts};
+pub use facts::{
+    Calls, Count, Facts, InFlight, Known, KnownTool, Progress, Reading, Readings, ServerFacts, Stale, Versions,
+};
 pub use guarded::Guarded;
 pub use listing::{Listed, Listing, ListingKind};
 pub use naive::Naive;
 pub use policy::{
-    BudgetPolicy, Claim, Framing, HostDefinition, IdentityMode, IdentityPolicy, Pages, PinMode, Policy, Redirects,
-    Replay, ResultScope, ResultShape, ScanPolicy, ServerPolicy, TextForm, ToolBudget, ToolPolicy, WirePolicy,
+    BudgetPolicy, BuildPolicy, Claim, Framing, HostDefinition, IdentityMode, IdentityPolicy, Pages, PinMode, Policy,
+    Redirects, Replay, ResultScope, ResultShape, ScanPolicy, ServerPolicy, TextForm, ToolBudget, ToolPolicy,
+    WirePolicy,
 };
 pub use proposals::Proposals;
 pub use rules::{CheckSet, Delegation, Delegations, PolicyError, Rules};

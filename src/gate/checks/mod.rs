@@ -22,6 +22,7 @@ mod reply_correlation;
 mod result_scope;
 mod result_shape;
 mod size_limits;
+mod stale_listing;
 mod tool_allowlist;
 mod trust_framing;
 
@@ -44,6 +45,7 @@ pub const ALL: &[&dyn Check] = &[
     &result_scope::ResultScope,
     &continuation::Continuation,
     &trust_framing::TrustFraming,
+    &stale_listing::StaleListing,
 ];
 
 /// A check's permanent id.

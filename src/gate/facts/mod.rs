@@ -7,6 +7,7 @@ mod calls;
 mod listed;
 mod pages;
 mod server;
+mod versions;
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -14,6 +15,7 @@ pub use calls::{Calls, Count, Known};
 pub(super) use pages::{Asked, Page, Unclear};
 pub use pages::{Reading, Readings};
 pub use server::ServerFacts;
+pub use versions::{Stale, Versions};
 
 use super::{Event, Listing, Opening, Passing, Rules};
 use crate::protocol::{Direction, Id, Message, ServerName};

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::{
     super::{Listing, ListingKind, PinMode, Reach, ServerPolicy, check},
-    Absorbed, Calls, InFlight, KnownTool, Progress, Readings,
+    Absorbed, Calls, InFlight, KnownTool, Progress, Readings, Versions,
 };
 use crate::{
     digest::Fingerprint,
@@ -45,6 +45,8 @@ pub struct ServerFacts {
     pub calls: Calls,
     /// Which documents are being read.
     pub readings: Readings,
+    /// Which version opened, listed and answered.
+    pub versions: Versions,
     /// How far each progress token has come.
     pub(super) progress: HashMap<Id, f64>,
     /// A `list` of several pages is being read: names seen so far.
@@ -130,6 +132,10 @@ impl ServerFacts {
                 if let Some(listing) = &listing {
                     let first_page = answered.request.params().and_then(|params| params.member("cursor")).is_none();
                     self.listed(listing, message.raw(), first_page, pins);
+                    self.versions.listed(listing.kind, message, &policy.build, first_page);
+                }
+                if answered.method == "tools/call" {
+                    self.versions.answered(message, &policy.build);
                 }
                 let tool = answered.tool.as_deref().and_then(|tool| policy.tools.get(tool));
                 if let Some(pages) = tool.and_then(|tool| tool.pages.as_ref()) {
@@ -145,6 +151,7 @@ impl ServerFacts {
     }
 
     fn opened(&mut self, message: &Message, policy: &ServerPolicy) {
+        self.versions.opened(message, &policy.build);
         let text = message.result().and_then(|result| result.member("instructions"));
         self.latest_instructions = text.and_then(Node::as_str).map(|text| Fingerprint::of(text.as_bytes()));
         if policy.pins == Some(PinMode::FirstUse) {
@@ -159,18 +166,19 @@ impl ServerFacts {
 
     fn notified(&mut self, message: &Message) -> Absorbed {
         let mut progress = None;
-        match message.method() {
-            Some("notifications/tools/list_changed") => {
-                self.stale.insert(ListingKind::Tools);
+        let changed = match message.method() {
+            Some("notifications/tools/list_changed") => Some(ListingKind::Tools),
+            Some("notifications/resources/list_changed") => Some(ListingKind::Resources),
+            Some("notifications/prompts/list_changed") => Some(ListingKind::Prompts),
+            Some("notifications/progress") => {
+                progress = Some(self.progressed(message));
+                None
             }
-            Some("notifications/resources/list_changed") => {
-                self.stale.insert(ListingKind::Resources);
-            }
-            Some("notifications/prompts/list_changed") => {
-                self.stale.insert(ListingKind::Prompts);
-            }
-            Some("notifications/progress") => progress = Some(self.progressed(message)),
-            _ => {}
+            _ => None,
+        };
+        if let Some(kind) = changed {
+            self.stale.insert(kind);
+            self.versions.announced(kind);
         }
         Absorbed { progress, ..Absorbed::default() }
     }

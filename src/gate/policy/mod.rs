@@ -1,6 +1,7 @@
 //! What a gate is told to enforce: one file a section.
 
 mod budget;
+mod build;
 mod framing;
 mod pages;
 mod wire;
@@ -11,6 +12,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 pub use budget::{BudgetPolicy, Replay, ToolBudget};
+pub use build::BuildPolicy;
 pub use framing::{Claim, Framing};
 pub use pages::Pages;
 pub use wire::{Redirects, WirePolicy};
@@ -60,6 +62,8 @@ pub struct ServerPolicy {
     pub identity: Option<IdentityPolicy>,
     /// How often it may be asked to act in a session.
     pub budget: BudgetPolicy,
+    /// Where it says which version of it lists and answers.
+    pub build: BuildPolicy,
     /// Settings by tool.
     pub tools: BTreeMap<ToolName, ToolPolicy>,
 }
