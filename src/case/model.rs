@@ -172,7 +172,7 @@ fn yes() -> bool {
 ///
 /// With `tool`, the change is made to that tool's definition (`"*"`: the first
 /// one listed, whatever its name); without, to the whole catalogue
-/// `{tools, resources, templates, prompts, instructions}`.
+/// `{tools, resources, templates, prompts, instructions, info, listing}`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Overlay {

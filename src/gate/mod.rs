@@ -36,16 +36,16 @@ pub use checks::CheckId;
 pub use event::{Approval, Consent, Event, Head, Hop, Layer, Opening, Passing, Reach};
 pub use facts::{
     Asked, Calls, Count, Facts, InFlight, Known, KnownTool, NameClaim, NameClaims, Page, Pages, Progress, Reading,
-    Readings, ServerFacts,
+    Readings, ServerFacts, Stale, Versions,
 };
 
 pub use guarded::Guarded;
 pub use listing::{Listed, Listing, ListingKind};
 pub use naive::Naive;
 pub use policy::{
-    BudgetPolicy, EnvelopePolicy, Framing, FramingClaim, HostDefinition, IdentityMode, IdentityPolicy, LaunchPolicy,
-    ListPolicy, ListenPolicy, NamesPolicy, Paging, PinMode, Policy, Redirects, Replay, ResultScope, ResultShape,
-    ScanPolicy, ServerPolicy, TextForm, ToolBudget, ToolPolicy, WirePolicy,
+    BudgetPolicy, BuildPolicy, EnvelopePolicy, Framing, FramingClaim, HostDefinition, IdentityMode, IdentityPolicy,
+    LaunchPolicy, ListPolicy, ListenPolicy, NamesPolicy, Paging, PinMode, Policy, Redirects, Replay, ResultScope,
+    ResultShape, ScanPolicy, ServerPolicy, TextForm, ToolBudget, ToolPolicy, WirePolicy,
 };
 pub use proposals::Proposals;
 pub use rules::{CheckSet, Delegation, Delegations, PolicyError, Rules};

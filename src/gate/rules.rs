@@ -130,6 +130,9 @@ impl Rules {
             if let Some((key, what)) = settings.budget.problem() {
                 return Err(error(&[&path[..], &["budget", key]].concat(), what));
             }
+            if let Some((key, what)) = settings.build.problem() {
+                return Err(error(&[&path[..], &["build", key]].concat(), what));
+            }
             for (tool, settings) in &settings.tools {
                 let path = [&path[..], &["tools", tool.as_str()]].concat();
                 if let Some((keys, what)) = settings.problem() {

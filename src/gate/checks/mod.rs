@@ -26,6 +26,7 @@ mod reply_correlation;
 mod result_scope;
 mod result_shape;
 mod size_limits;
+mod stale_listing;
 mod strict_envelope;
 mod tool_allowlist;
 mod trust_framing;
@@ -54,6 +55,7 @@ pub const ALL: &[&dyn Check] = &[
     &launch_consent::LaunchConsent,
     &continuation::Continuation,
     &trust_framing::TrustFraming,
+    &stale_listing::StaleListing,
 ];
 
 /// A check's permanent id.

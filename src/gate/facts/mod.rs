@@ -9,6 +9,7 @@ mod listed;
 mod names;
 mod pages;
 mod server;
+mod versions;
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -18,6 +19,7 @@ pub use continued::{Reading, Readings};
 pub use names::{NameClaim, NameClaims};
 pub use pages::{Page, Pages};
 pub use server::ServerFacts;
+pub use versions::{Stale, Versions};
 
 use super::{Event, Listing, Opening, Passing, Rules};
 use crate::protocol::{Direction, Id, Message, ServerName};

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::{
     super::{Listing, ListingKind, PinMode, Reach, ServerPolicy, check},
-    Absorbed, Asked, Calls, InFlight, KnownTool, Pages, Progress, Readings,
+    Absorbed, Asked, Calls, InFlight, KnownTool, Pages, Progress, Readings, Versions,
 };
 use crate::{
     digest::{Fingerprint, fingerprint},
@@ -57,6 +57,8 @@ pub struct ServerFacts {
     pub calls: Calls,
     /// Which documents are being read.
     pub readings: Readings,
+    /// Which version opened, listed and answered.
+    pub versions: Versions,
     /// How far each progress token has come.
     pub(super) progress: HashMap<Id, f64>,
     /// How the pages of the latest listing hang together.
@@ -185,7 +187,11 @@ impl ServerFacts {
                     page = Some(self.pages.entry(kind).or_default().turned(cursor, result.member("nextCursor")));
                     if let Some(listing) = &listing {
                         self.listed(listing, message.raw(), cursor.is_none(), pins);
+                        self.versions.listed(listing.kind, message, &policy.build, cursor.is_none());
                     }
+                }
+                if answered.method == "tools/call" {
+                    self.versions.answered(message, &policy.build);
                 }
                 let tool = answered.tool.as_deref().and_then(|tool| policy.tools.get(tool));
                 if let Some(paging) = tool.and_then(|tool| tool.pages.as_ref()) {
@@ -201,6 +207,7 @@ impl ServerFacts {
     }
 
     fn opened(&mut self, message: &Message, policy: &ServerPolicy) {
+        self.versions.opened(message, &policy.build);
         let text = message.result().and_then(|result| result.member("instructions"));
         self.latest_instructions = text.and_then(Node::as_str).map(|text| Fingerprint::of(text.as_bytes()));
         if policy.pins == Some(PinMode::FirstUse) {
@@ -215,20 +222,23 @@ impl ServerFacts {
 
     fn notified(&mut self, message: &Message) -> Absorbed {
         let mut progress = None;
-        match message.method() {
-            Some("notifications/tools/list_changed") => {
-                self.stale.insert(ListingKind::Tools);
+        let changed = match message.method() {
+            Some("notifications/tools/list_changed") => Some(ListingKind::Tools),
+            Some("notifications/resources/list_changed") => Some(ListingKind::Resources),
+            Some("notifications/prompts/list_changed") => Some(ListingKind::Prompts),
+            Some("notifications/progress") => {
+                progress = Some(self.progressed(message));
+                None
+            }
+            _ => None,
+        };
+        if let Some(kind) = changed {
+            self.stale.insert(kind);
+            self.versions.announced(kind);
+            if kind == ListingKind::Tools {
                 // Consent was given to the tool as it was.
                 self.consents.clear();
             }
-            Some("notifications/resources/list_changed") => {
-                self.stale.insert(ListingKind::Resources);
-            }
-            Some("notifications/prompts/list_changed") => {
-                self.stale.insert(ListingKind::Prompts);
-            }
-            Some("notifications/progress") => progress = Some(self.progressed(message)),
-            _ => {}
         }
         Absorbed { progress, ..Absorbed::default() }
     }

@@ -1,6 +1,7 @@
 //! What a gate is told to enforce: one file a section.
 
 mod budget;
+mod build;
 mod envelope;
 mod framing;
 mod launch;
@@ -16,6 +17,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 pub use budget::{BudgetPolicy, Replay, ToolBudget};
+pub use build::BuildPolicy;
 pub use envelope::EnvelopePolicy;
 pub use framing::{Framing, FramingClaim};
 pub use launch::LaunchPolicy;
@@ -23,6 +25,7 @@ pub use listen::ListenPolicy;
 pub use lists::ListPolicy;
 pub use names::NamesPolicy;
 pub use paging::Paging;
+
 pub use wire::{Redirects, WirePolicy};
 
 use crate::protocol::{ServerName, ToolName};
@@ -81,6 +84,8 @@ pub struct ServerPolicy {
     pub identity: Option<IdentityPolicy>,
     /// How often it may be asked to act in a session.
     pub budget: BudgetPolicy,
+    /// Where it says which version of it lists and answers.
+    pub build: BuildPolicy,
     /// Settings by tool.
     pub tools: BTreeMap<ToolName, ToolPolicy>,
 }
