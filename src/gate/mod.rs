@@ -38,8 +38,8 @@ pub use guarded::Guarded;
 pub use listing::{Listed, Listing, ListingKind};
 pub use naive::Naive;
 pub use policy::{
-    EnvelopePolicy, HostDefinition, IdentityMode, IdentityPolicy, ListPolicy, PinMode, Policy, Redirects, ResultScope,
-    ResultShape, ScanPolicy, ServerPolicy, TextForm, ToolPolicy, WirePolicy,
+    EnvelopePolicy, HiddenPolicy, HostDefinition, IdentityMode, IdentityPolicy, ListPolicy, PinMode, Policy, Redirects,
+    ResultScope, ResultShape, ScanPolicy, ServerPolicy, TextForm, ToolPolicy, WirePolicy,
 };
 pub use proposals::Proposals;
 pub use rules::{CheckSet, Delegation, Delegations, PolicyError, Rules};

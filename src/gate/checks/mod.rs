@@ -13,6 +13,7 @@ mod content_type;
 mod definition_pins;
 mod delegated_identity;
 mod description_scan;
+mod hidden_text;
 mod host_schema;
 mod list_integrity;
 mod protocol_version;
@@ -35,6 +36,7 @@ pub const ALL: &[&dyn Check] = &[
     &tool_allowlist::ToolAllowlist,
     &host_schema::HostSchema,
     &list_integrity::ListIntegrity,
+    &hidden_text::HiddenText,
     &description_scan::DescriptionScan,
     &definition_pins::DefinitionPins,
     &argument_schema::ArgumentSchema,

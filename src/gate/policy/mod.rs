@@ -1,6 +1,7 @@
 //! What a gate is told to enforce: one file a section.
 
 mod envelope;
+mod hidden;
 mod lists;
 mod wire;
 
@@ -10,6 +11,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 pub use envelope::EnvelopePolicy;
+pub use hidden::HiddenPolicy;
 pub use lists::ListPolicy;
 pub use wire::{Redirects, WirePolicy};
 
@@ -56,6 +58,8 @@ pub struct ServerPolicy {
     pub wire: WirePolicy,
     /// What the protocol's own members may say.
     pub envelope: EnvelopePolicy,
+    /// Which characters may hide text.
+    pub hidden: HiddenPolicy,
     /// How long listings may be.
     pub lists: ListPolicy,
     /// Under whose identity calls run; the server's own unless given.
