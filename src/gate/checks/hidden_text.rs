@@ -179,7 +179,7 @@ mod tests {
         let hello = |text: &str| {
             Driver::only(CHECK, "").exchange("initialize", "{}", &format!(r#"{{"instructions":"{text}","x":5.0}}"#))
         };
-        assert!(hello("Read\\u200b\\u200b first.").body().ends_with(r#""instructions":"","x":5.0}}"#));
+        assert!(hello("Read\\u200b\\u200c first.").body().ends_with(r#""instructions":"","x":5.0}}"#));
         hello("Read first \\ud83d\\udc69\\u200d\\ud83d\\udd27.").passes();
         let get = |given: &str, text: &str| {
             let params = format!(r#"{{"name":"p","arguments":{{"note":"{given}"}}}}"#);
@@ -188,7 +188,7 @@ mod tests {
         };
         get("", "Sum up: CANARY\\u200b\\u200c\\u200b").refuses("hidden-prompt").never_says("CANARY");
         get("a\\u200bb", "Sum up: a\\u200bb.").passes();
-        get("a\\u200bb", "Sum\\u200b\\u200bup: a\\u200bb.").refuses("hidden-prompt");
+        get("a\\u200bb", "Su\\u200bm up: a\\u200bb.").refuses("hidden-prompt");
         get("\\u200b", "Sum\\u200bup.").passes();
     }
 

@@ -130,8 +130,7 @@ pub(super) fn judge(chars: &[char], at: usize) -> Sign {
         '\u{180b}'..='\u{180f}' => is_written(before.is_some_and(|c| c.script() == Script::Mongolian)),
         '\u{3164}' | '\u{ffa0}' | '\u{206a}'..='\u{206f}' | '\u{fff0}'..='\u{fffb}' => is_written(false),
         '\u{ad}' | '\u{200b}'..='\u{200d}' | '\u{2060}'..='\u{2065}' | '\u{feff}' => {
-            let is_alone = |c: Option<&char>| !c.is_some_and(|c| is_thin(*c));
-            let is_single = is_alone(last.as_ref()) && is_alone(chars.get(at + 1));
+            let is_single = is_no_run(chars, at);
             let is_needed = match c {
                 '\u{ad}' => hyphenates(chars, at),
                 '\u{200c}' | '\u{200d}' => either(joins) || either(is_unspaced),
@@ -149,6 +148,16 @@ pub(super) fn judge(chars: &[char], at: usize) -> Sign {
         }
         _ => Sign::Hides(Concealment::Invisible),
     }
+}
+
+/// Whether a character of no width stands alone, or twice: translators leave
+/// pairs of them behind, and a pair says nothing. Runs, and different ones side
+/// by side, are digits of a code.
+fn is_no_run(chars: &[char], at: usize) -> bool {
+    let is_thin = |c: &&char| is_thin(**c);
+    let start = at - chars[..at].iter().rev().take_while(is_thin).count();
+    let end = at + chars[at..].iter().take_while(is_thin).count();
+    end - start <= 2 && chars[start..end].iter().all(|c| *c == chars[at])
 }
 
 /// Characters of no width that say nothing but by their number and order.
