@@ -43,9 +43,9 @@ pub use guarded::Guarded;
 pub use listing::{Listed, Listing, ListingKind};
 pub use naive::Naive;
 pub use policy::{
-    BudgetPolicy, BuildPolicy, EnvelopePolicy, Framing, FramingClaim, HostDefinition, IdentityMode, IdentityPolicy,
-    LaunchPolicy, ListPolicy, ListenPolicy, NamesPolicy, Paging, PinMode, Policy, Redirects, Replay, ResultScope,
-    ResultShape, ScanPolicy, ServerPolicy, TextForm, ToolBudget, ToolPolicy, WirePolicy,
+    BudgetPolicy, BuildPolicy, EnvelopePolicy, Framing, FramingClaim, HiddenPolicy, HostDefinition, IdentityMode,
+    IdentityPolicy, LaunchPolicy, ListPolicy, ListenPolicy, NamesPolicy, Paging, PinMode, Policy, Redirects, Replay,
+    ResultScope, ResultShape, ScanPolicy, ServerPolicy, TextForm, ToolBudget, ToolPolicy, WirePolicy,
 };
 pub use proposals::Proposals;
 pub use rules::{CheckSet, Delegation, Delegations, PolicyError, Rules};

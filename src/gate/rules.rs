@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use super::{
     Policy, SchemaCache, checks,
     checks::CheckId,
-    text::{self, ScanCache},
+    text::{self, Findings, Hidden, Hit},
 };
 use crate::protocol::{ServerName, strict};
 
@@ -80,7 +80,8 @@ pub struct Rules {
     policy: Arc<Policy>,
     checks: CheckSet,
     schemas: Arc<SchemaCache>,
-    scans: Arc<ScanCache>,
+    scans: Arc<Findings<Hit>>,
+    concealed: Arc<Findings<Hidden>>,
 }
 
 impl Rules {
@@ -116,22 +117,24 @@ impl Rules {
                     ..error(&[&path[..], &["scan", "except"]].concat(), format!("the scan has no rule '{unknown}'"))
                 });
             }
+            if let Some(unknown) = settings.hidden.unknown() {
+                return Err(PolicyError {
+                    unknown: Some((unknown.to_owned(), text::Concealment::ALL.map(text::Concealment::as_str).to_vec())),
+                    ..error(&[&path[..], &["hidden", "except"]].concat(), format!("nothing hides by '{unknown}'"))
+                });
+            }
             let sections = [
                 ("wire", settings.wire.problem()),
                 ("lists", settings.lists.problem()),
                 ("launch", settings.launch.problem()),
                 ("listen", settings.listen.problem()),
+                ("budget", settings.budget.problem()),
+                ("build", settings.build.problem()),
             ];
             for (section, problem) in sections {
                 if let Some((key, what)) = problem {
                     return Err(error(&[&path[..], &[section, key]].concat(), what));
                 }
-            }
-            if let Some((key, what)) = settings.budget.problem() {
-                return Err(error(&[&path[..], &["budget", key]].concat(), what));
-            }
-            if let Some((key, what)) = settings.build.problem() {
-                return Err(error(&[&path[..], &["build", key]].concat(), what));
             }
             for (tool, settings) in &settings.tools {
                 let path = [&path[..], &["tools", tool.as_str()]].concat();
@@ -159,7 +162,9 @@ impl Rules {
                 }
             }
         }
-        Ok(Self { policy: Arc::new(policy), checks: on, schemas, scans: Arc::default() })
+        let scans = Arc::new(Findings::by(text::scan_node));
+        let concealed = Arc::new(Findings::by(text::concealed_in));
+        Ok(Self { policy: Arc::new(policy), checks: on, schemas, scans, concealed })
     }
 
     /// The same policy with other checks on.
@@ -184,7 +189,12 @@ impl Rules {
     }
 
     /// What the scan found in definitions so far.
-    pub fn scans(&self) -> &ScanCache {
+    pub fn scans(&self) -> &Findings<Hit> {
         &self.scans
+    }
+
+    /// What was found hidden in definitions so far.
+    pub fn concealed(&self) -> &Findings<Hidden> {
+        &self.concealed
     }
 }

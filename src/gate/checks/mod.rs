@@ -15,6 +15,7 @@ mod continuation;
 mod definition_pins;
 mod delegated_identity;
 mod description_scan;
+mod hidden_text;
 mod host_schema;
 mod launch_consent;
 mod list_integrity;
@@ -43,6 +44,7 @@ pub const ALL: &[&dyn Check] = &[
     &tool_allowlist::ToolAllowlist,
     &host_schema::HostSchema,
     &list_integrity::ListIntegrity,
+    &hidden_text::HiddenText,
     &description_scan::DescriptionScan,
     &definition_pins::DefinitionPins,
     &name_collision::NameCollision,

@@ -4,6 +4,7 @@ mod budget;
 mod build;
 mod envelope;
 mod framing;
+mod hidden;
 mod launch;
 mod listen;
 mod lists;
@@ -20,6 +21,7 @@ pub use budget::{BudgetPolicy, Replay, ToolBudget};
 pub use build::BuildPolicy;
 pub use envelope::EnvelopePolicy;
 pub use framing::{Framing, FramingClaim};
+pub use hidden::HiddenPolicy;
 pub use launch::LaunchPolicy;
 pub use listen::ListenPolicy;
 pub use lists::ListPolicy;
@@ -78,6 +80,8 @@ pub struct ServerPolicy {
     pub listen: ListenPolicy,
     /// What the protocol's own members may say.
     pub envelope: EnvelopePolicy,
+    /// Which characters may hide text.
+    pub hidden: HiddenPolicy,
     /// How long listings may be.
     pub lists: ListPolicy,
     /// Under whose identity calls run; the server's own unless given.

@@ -2,16 +2,19 @@
 //!
 //! Nothing here knows a message or a policy. `normalize` takes disguises off,
 //! `decode` undoes encodings, `rules` says what is looked for, `scan` puts
-//! them together, and `cache` remembers what it found.
+//! them together, `conceal` tells characters that hide text from those that write
+//! it, and `cache` remembers what was found.
 
 mod cache;
 mod compiled;
+mod conceal;
 mod decode;
 mod normalize;
 mod rules;
 mod scan;
 
-pub use cache::ScanCache;
+pub use cache::Findings;
+pub use conceal::{Concealment, Hidden, concealed_in, concealed_in_text};
 pub(super) use decode::percent_decoded;
 pub(super) use normalize::folded_key;
 pub(super) use normalize::is_invisible;
