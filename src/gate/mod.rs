@@ -20,6 +20,7 @@ mod invariants;
 mod json;
 mod listing;
 mod naive;
+mod pins;
 mod policy;
 mod proposals;
 mod rules;
@@ -32,13 +33,17 @@ pub mod text;
 pub use check::{Check, Context, Docs};
 pub use checks::CheckId;
 pub use event::{Approval, Event, Head, Hop, Opening, Passing, Reach};
-pub use facts::{Facts, InFlight, KnownTool, Progress, ServerFacts};
+pub use facts::{Facts, InFlight, KnownTool, Pass, PinFacts, Progress, ServerFacts, Standing};
 pub use guarded::Guarded;
 pub use listing::{Listed, Listing, ListingKind};
 pub use naive::Naive;
+pub use pins::{
+    Change, Definition, How, Loaded, Owner, Pin, PinKey, PinKind, PinStore, Pins, Place, SessionPins, Stamp,
+    StoreError, Trace,
+};
 pub use policy::{
-    HostDefinition, IdentityMode, IdentityPolicy, PinMode, Policy, Redirects, ResultScope, ResultShape, ScanPolicy,
-    ServerPolicy, TextForm, ToolPolicy, WirePolicy,
+    HostDefinition, IdentityMode, IdentityPolicy, PinMode, Policy, PromptPins, Redirects, ResultScope, ResultShape,
+    ScanPolicy, ServerPolicy, TextForm, ToolPolicy, WirePolicy,
 };
 pub use proposals::Proposals;
 pub use rules::{CheckSet, Delegation, Delegations, PolicyError, Rules};

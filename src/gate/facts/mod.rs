@@ -4,13 +4,18 @@
 //! check's verdict depends on another's.
 
 mod listed;
+mod pinned;
+mod read;
 mod server;
 
 use std::{collections::BTreeMap, sync::Arc};
 
+pub use listed::Pass;
+pub use pinned::{PinFacts, Standing};
 pub use server::ServerFacts;
 
-use super::{Event, Listing, Opening, Passing, Rules};
+use self::pinned::Keeper;
+use super::{Event, Listing, Opening, Owner, Passing, PinStore, Rules};
 use crate::protocol::{Direction, Id, Message, ServerName};
 
 /// A request that the server has not answered yet.
@@ -83,28 +88,36 @@ impl Facts {
         self.servers.entry(name.clone()).or_default()
     }
 
-    /// Takes in an event before the checks see it.
-    pub(super) fn absorb(&mut self, rules: &Rules, event: &Event<'_>) -> Absorbed {
-        let policy = rules.policy().server(event.server());
-        let facts = self.server_mut(event.server());
+    /// Takes in an event before the checks see it. What it approves is kept in `store`.
+    pub(super) fn absorb(&mut self, rules: &Rules, store: &dyn PinStore, event: &Event<'_>) -> Absorbed {
+        let server = event.server();
+        let policy = rules.policy().server(server);
+        let facts = self.server_mut(server);
+        let keeper = policy.pins.map(|mode| Keeper { store, server, mode, messages: policy.pin_prompt_messages });
         match event {
-            Event::Opening(Opening { reach, .. }) => {
+            Event::Opening(opening) => {
+                let Opening { reach, .. } = opening;
                 facts.reach = Some(reach.clone());
-                // A new connection is a new id space; what was approved stays, but
-                // a server that was started anew may list other things.
-                facts.stale.extend(facts.first_seen.iter().copied());
+                // A new connection is a new id space.
                 facts.in_flight.clear();
                 facts.settled.clear();
                 facts.progress.clear();
-                facts.paging.clear();
+                facts.passes.clear();
                 facts.negotiated = None;
+                if let Some(keeper) = keeper {
+                    facts.pinned.opening(keeper, Owner::of(opening));
+                }
             }
-            Event::Approval(_) => facts.approved(),
+            Event::Approval(_) => {
+                if let Some(keeper) = keeper {
+                    facts.pinned.approved(keeper);
+                }
+            }
             Event::Passing(Passing { direction: Direction::Requestward, message, .. }) => {
                 return facts.requested(message);
             }
             Event::Passing(Passing { direction: Direction::Replyward, message, .. }) => {
-                return facts.replied(message, policy);
+                return facts.replied(message, policy, keeper);
             }
             Event::Head(_) | Event::Hop(_) => {}
         }

@@ -3,12 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::{
-    super::{Listing, ListingKind, PinMode, Reach, ServerPolicy, check},
-    Absorbed, InFlight, KnownTool, Progress,
+    super::{Listing, ListingKind, Reach, ServerPolicy, check},
+    Absorbed, InFlight, KnownTool, Pass, PinFacts, Progress,
+    pinned::Keeper,
 };
-use crate::{
-    digest::Fingerprint,
-    protocol::{Id, Message, Shape, strict::Node},
+use crate::protocol::{
+    Id, Message, Shape,
+    strict::{Kind, Node},
 };
 
 /// Late replies are told from invented ones for this many requests back.
@@ -25,26 +26,16 @@ pub struct ServerFacts {
     pub settled: BTreeSet<Id>,
     /// Tools as listed last.
     pub tools: BTreeMap<String, KnownTool>,
-    /// Fingerprints as listed last, by kind and name.
-    pub latest: BTreeMap<(ListingKind, String), Fingerprint>,
-    /// Approved fingerprints.
-    pub pins: BTreeMap<(ListingKind, String), Fingerprint>,
-    /// Kinds whose first listing is complete: from then on nothing is pinned unasked.
-    pub first_seen: BTreeSet<ListingKind>,
-    /// A `list_changed` came and the list has not been read again since.
-    pub stale: BTreeSet<ListingKind>,
-    /// The digest of the `instructions` that the server opened with last.
-    pub latest_instructions: Option<Fingerprint>,
-    /// Approved instructions; `Some(None)` where none were given at approval.
-    pub pinned_instructions: Option<Option<Fingerprint>>,
+    /// What is approved of it, where the policy pins.
+    pub pinned: PinFacts,
+    /// Listings that are being read, or were read last.
+    pub passes: BTreeMap<ListingKind, Pass>,
     /// How many definitions the latest listing had so far, over its pages.
     pub listed_so_far: BTreeMap<ListingKind, usize>,
     /// The protocol version that the session was opened in, where the policy allows it.
     pub negotiated: Option<String>,
     /// How far each progress token has come.
     pub(super) progress: HashMap<Id, f64>,
-    /// A `list` of several pages is being read: names seen so far.
-    pub(super) paging: BTreeMap<ListingKind, BTreeSet<String>>,
 }
 
 impl ServerFacts {
@@ -70,13 +61,6 @@ impl ServerFacts {
             self.progress.remove(&token);
         }
         Some(gone)
-    }
-
-    /// The host approves what was listed last. A list that is stale stays so:
-    /// nobody has seen what it became.
-    pub(super) fn approved(&mut self) {
-        self.pins = self.latest.clone();
-        self.pinned_instructions = Some(self.latest_instructions);
     }
 
     pub(super) fn requested(&mut self, message: &Message) -> Absorbed {
@@ -107,8 +91,7 @@ impl ServerFacts {
         }
     }
 
-    pub(super) fn replied(&mut self, message: &Message, policy: &ServerPolicy) -> Absorbed {
-        let pins = policy.pins;
+    pub(super) fn replied(&mut self, message: &Message, policy: &ServerPolicy, keeper: Option<Keeper<'_>>) -> Absorbed {
         match message.shape() {
             Shape::Notification => self.notified(message),
             Shape::Response => {
@@ -116,13 +99,22 @@ impl ServerFacts {
                 let Some(answered) = self.forget(id) else { return Absorbed::default() };
                 self.remember(id.clone());
                 let listing =
-                    ListingKind::of(&answered.method).and_then(|kind| Listing::read(kind, message, pins.is_some()));
+                    ListingKind::of(&answered.method).and_then(|kind| Listing::read(kind, message, keeper.is_some()));
                 if let Some(listing) = &listing {
-                    let first_page = answered.request.params().and_then(|params| params.member("cursor")).is_none();
-                    self.listed(listing, message.raw(), first_page, pins);
+                    let first = begins_a_listing(&answered);
+                    let complete = self.listed(listing, message.raw(), first);
+                    if let (Some(keeper), Some(pass)) = (keeper, self.passes.get(&listing.kind)) {
+                        self.pinned.page(keeper, listing, pass, first, complete);
+                    }
                 }
-                if answered.method == "initialize" && message.result().is_some() {
-                    self.opened(message, policy);
+                match answered.method.as_str() {
+                    "initialize" if message.result().is_some() => self.opened(message, policy, keeper),
+                    "prompts/get" => {
+                        if let Some(keeper) = keeper {
+                            self.pinned.got_prompt(keeper, &answered, message);
+                        }
+                    }
+                    _ => {}
                 }
                 Absorbed { answered: Some(answered), listing, ..Absorbed::default() }
             }
@@ -130,11 +122,9 @@ impl ServerFacts {
         }
     }
 
-    fn opened(&mut self, message: &Message, policy: &ServerPolicy) {
-        let text = message.result().and_then(|result| result.member("instructions"));
-        self.latest_instructions = text.and_then(Node::as_str).map(|text| Fingerprint::of(text.as_bytes()));
-        if policy.pins == Some(PinMode::FirstUse) {
-            self.pinned_instructions.get_or_insert(self.latest_instructions);
+    fn opened(&mut self, message: &Message, policy: &ServerPolicy, keeper: Option<Keeper<'_>>) {
+        if let Some(keeper) = keeper {
+            self.pinned.initialized(keeper, message);
         }
         // What the policy doesn't allow opened nothing, whether or not a check is
         // there to say so.
@@ -146,19 +136,22 @@ impl ServerFacts {
     fn notified(&mut self, message: &Message) -> Absorbed {
         let mut progress = None;
         match message.method() {
-            Some("notifications/tools/list_changed") => {
-                self.stale.insert(ListingKind::Tools);
-            }
+            Some("notifications/tools/list_changed") => self.changed(ListingKind::Tools),
             Some("notifications/resources/list_changed") => {
-                self.stale.insert(ListingKind::Resources);
+                self.changed(ListingKind::Resources);
+                self.changed(ListingKind::Templates);
             }
-            Some("notifications/prompts/list_changed") => {
-                self.stale.insert(ListingKind::Prompts);
-            }
+            Some("notifications/prompts/list_changed") => self.changed(ListingKind::Prompts),
             Some("notifications/progress") => progress = Some(self.progressed(message)),
             _ => {}
         }
         Absorbed { progress, ..Absorbed::default() }
+    }
+
+    /// Pages that were read before a list changed say nothing of what it is now.
+    fn changed(&mut self, kind: ListingKind) {
+        self.passes.remove(&kind);
+        self.pinned.changed(kind);
     }
 
     fn progressed(&mut self, message: &Message) -> Progress {
@@ -174,6 +167,12 @@ impl ServerFacts {
             _ => Progress::Stalled,
         }
     }
+}
+
+/// Whether a request asks for the first page of a list.
+fn begins_a_listing(request: &InFlight) -> bool {
+    let cursor = request.request.params().and_then(|params| params.member("cursor"));
+    cursor.is_none_or(|cursor| cursor.kind == Kind::Null)
 }
 
 fn progress_token(request: &Message) -> Option<Id> {

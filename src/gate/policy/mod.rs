@@ -1,5 +1,6 @@
 //! What a gate is told to enforce: one file a section.
 
+mod pins;
 mod wire;
 
 use std::collections::BTreeMap;
@@ -7,6 +8,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+pub use pins::{PinMode, PromptPins};
 pub use wire::{Redirects, WirePolicy};
 
 use crate::protocol::{ServerName, ToolName};
@@ -46,6 +48,8 @@ pub struct ServerPolicy {
     pub allow: Option<Vec<ToolName>>,
     /// When a definition counts as approved; not judged unless given.
     pub pins: Option<PinMode>,
+    /// Which results of `prompts/get` are pinned too.
+    pub pin_prompt_messages: PromptPins,
     /// What text in definitions is looked at.
     pub scan: ScanPolicy,
     /// What may come over the wire.
@@ -54,16 +58,6 @@ pub struct ServerPolicy {
     pub identity: Option<IdentityPolicy>,
     /// Settings by tool.
     pub tools: BTreeMap<ToolName, ToolPolicy>,
-}
-
-/// When a definition counts as approved.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum PinMode {
-    /// What is listed first in a session is approved; later changes are not.
-    FirstUse,
-    /// Only what the host approved.
-    Approved,
 }
 
 /// What text in definitions is looked at.
