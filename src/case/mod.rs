@@ -21,5 +21,6 @@ pub use load::load;
 pub use model::{Case, CaseFile, CaseId, Expect, Kind, Level, Overlay, Refusal, ServerUse, Stage};
 pub use predicate::{Predicate, ReplyWants, Seen, StateIs, StepRef};
 pub use script::{
-    Call, Emit, Fault, Host, List, Mutation, Notify, Obey, On, Open, Raw, Request, Step, Until, labels, speaks_unasked,
+    Call, Emit, Fault, Host, List, Mutation, Notify, Obey, On, Open, Raw, Request, Restart, Step, Until, labels,
+    speaks_unasked,
 };

@@ -20,6 +20,10 @@ pub struct Host {
     pub delegations: Option<Vec<ServerName>>,
     /// Headers that the client sends to the gate (HTTP only).
     pub headers: BTreeMap<String, String>,
+    /// What the gate's store of approvals holds at the start, as raw text; a
+    /// store that nothing was ever put in unless given. Every server is reached
+    /// by the arguments `gateproof-endpoint` and its name, on any transport.
+    pub pin_store: Option<String>,
 }
 
 /// One thing that happens. Each step ends before the next begins.
@@ -48,6 +52,9 @@ pub enum Step {
     Emit(Emit),
     /// The client closes and connects anew; `open` again afterwards.
     Reconnect(On),
+    /// The gate restarts: connections to all servers end, and what it knew of the
+    /// session is gone. What it stored stays. `open` again afterwards.
+    Restart(Restart),
     /// Sends these at once and then waits for all.
     Together(Vec<Step>),
 }
@@ -59,6 +66,11 @@ pub struct On {
     /// Which server.
     pub server: Option<ServerName>,
 }
+
+/// The gate restarts.
+#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Restart {}
 
 /// Opens a session.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
@@ -267,7 +279,7 @@ impl Step {
             Self::Approve(step) | Self::Reconnect(step) => step.server.as_ref(),
             Self::Mutate(step) => step.server.as_ref(),
             Self::Emit(step) => step.server.as_ref(),
-            Self::Together(_) => None,
+            Self::Together(_) | Self::Restart(_) => None,
         }
     }
 
@@ -282,7 +294,12 @@ impl Step {
             Self::Notify(step) => ("notify", step.label.as_deref()),
             Self::Send(step) => ("send", step.label.as_deref()),
             Self::Obey(step) => ("obey", step.call.label.as_deref()),
-            Self::Approve(_) | Self::Mutate(_) | Self::Emit(_) | Self::Reconnect(_) | Self::Together(_) => return None,
+            Self::Approve(_)
+            | Self::Mutate(_)
+            | Self::Emit(_)
+            | Self::Reconnect(_)
+            | Self::Restart(_)
+            | Self::Together(_) => return None,
         })
     }
 }

@@ -274,6 +274,12 @@ impl World for Wiring {
         }
     }
 
+    fn restart(&mut self) {
+        if let Some(gate) = &self.gate {
+            gate.restart();
+        }
+    }
+
     fn mutate(&mut self, server: &ServerName, mutation: &Mutation) -> Result<(), String> {
         match self.actor(server)? {
             Actor::Live(stage, _) => {

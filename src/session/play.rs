@@ -46,6 +46,9 @@ pub trait World {
     /// The host approves what the server lists now.
     fn approve(&mut self, server: &ServerName);
 
+    /// The gate, if there is one, restarts with what it stored.
+    fn restart(&mut self);
+
     /// The server changes.
     ///
     /// # Errors
@@ -113,6 +116,13 @@ impl<'a, W: World> Session<'a, W> {
                     self.close(peer).await;
                 }
                 self.recorder.event(Event::Acted(format!("the client reconnects to {server}")));
+            }
+            Step::Restart(_) => {
+                for (_, peer) in std::mem::take(&mut self.peers) {
+                    self.close(peer).await;
+                }
+                self.world.restart();
+                self.recorder.event(Event::Acted("the gate restarts".to_owned()));
             }
             Step::Together(steps) => self.together(steps).await?,
             Step::Call(_) | Step::Request(_) | Step::Notify(_) | Step::Send(_) | Step::Obey(_) => {
