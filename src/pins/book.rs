@@ -218,10 +218,10 @@ fn entry(entry: EntryModel) -> Result<Entry, BookError> {
 
 /// JSON text with everything escaped that a reader would not see, or would see
 /// in another order. Outside of strings, JSON has no such characters.
-fn escaped(json: &str) -> String {
+pub(super) fn escaped(json: &str) -> String {
     let mut out = String::with_capacity(json.len());
     for c in json.chars() {
-        if !c.is_ascii() && is_hidden(c) {
+        if c == '\u{7f}' || (!c.is_ascii() && is_hidden(c)) {
             let mut units = [0; 2];
             for unit in c.encode_utf16(&mut units) {
                 let _ = write!(out, "\\u{unit:04x}");
@@ -240,7 +240,7 @@ fn visible(text: &str) -> String {
 
 /// Whether a character is not seen where it stands: control and format
 /// characters, separators, private ones, and marks that join what is before them.
-pub(crate) fn is_hidden(c: char) -> bool {
+fn is_hidden(c: char) -> bool {
     let invisible = ['\u{115f}', '\u{1160}', '\u{3164}', '\u{ffa0}', '\u{2800}'];
     c != ' '
         && (invisible.contains(&c)

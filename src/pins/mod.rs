@@ -5,10 +5,12 @@
 //! and in one move, under a lock, and kept on disk before anybody relies on it.
 
 mod book;
+mod compare;
 mod file;
 mod model;
 mod text;
 
 pub use book::{Book, BookError, Entry, Kept, SCHEMA};
+pub use compare::{Difference, Field, Shown, compare, pretty};
 pub use file::{FileStore, Step};
 pub use text::TextStore;
