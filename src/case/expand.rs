@@ -145,7 +145,10 @@ fn fill(value: &toml::Value, filling: &Filling<'_>) -> Result<toml::Value, Strin
             toml::Value::Array(items.iter().map(|item| fill(item, filling)).collect::<Result<_, _>>()?)
         }
         toml::Value::Table(table) => toml::Value::Table(
-            table.iter().map(|(key, item)| Ok((key.clone(), fill(item, filling)?))).collect::<Result<_, String>>()?,
+            table
+                .iter()
+                .map(|(key, item)| Ok((fill_text(key, filling)?, fill(item, filling)?)))
+                .collect::<Result<_, String>>()?,
         ),
         other => other.clone(),
     })

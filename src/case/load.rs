@@ -52,7 +52,38 @@ pub fn load(source: &Source, stem: &str) -> Result<CaseFile, SourceError> {
         return Err(source.error(&at("kind"), "an attack needs a `twin`: the honest look-alike that must pass"));
     }
     labels(source, &case)?;
+    launches(source, &case)?;
     Ok(case)
+}
+
+/// A server behind a URL is not launched, so a case that is about a launch has
+/// nothing to say on HTTP; and answers of the client are JSON.
+fn launches(source: &Source, case: &CaseFile) -> Result<(), SourceError> {
+    let http = case.transports.contains(&crate::transport::Kind::Http);
+    let nowhere = |path: &[Step<'_>]| {
+        source
+            .error(path, "over HTTP no server is launched")
+            .with_help("give the case `transports = [\"memory\", \"stdio\"]`")
+    };
+    for (index, server) in case.servers.iter().enumerate() {
+        if http && server.launch.is_some() {
+            return Err(nowhere(&[Step::Key("servers"), Step::Index(index), Step::Key("launch")]));
+        }
+    }
+    for (index, step) in case.steps.iter().enumerate() {
+        if let Act::Open(open) = step
+            && http
+            && open.launch.is_some()
+        {
+            return Err(nowhere(&[Step::Key("steps"), Step::Index(index)]));
+        }
+    }
+    for (method, text) in case.host.answers.iter().filter(|(_, text)| !text.contains("{{")) {
+        if let Err(error) = crate::protocol::strict::parse(text.as_bytes()) {
+            return Err(source.json_error(&[Step::Key("host"), Step::Key("answers"), Step::Key(method)], &error));
+        }
+    }
+    Ok(())
 }
 
 /// Every label that an expectation names must be a step's.
@@ -108,9 +139,11 @@ fn labels_in(predicate: &Predicate) -> Vec<&str> {
         Predicate::Unchanged(step) => vec![&step.of],
         Predicate::Not(inner) => labels_in(inner),
         Predicate::Any(inner) => inner.iter().flat_map(labels_in).collect(),
-        Predicate::ServerGot(_) | Predicate::ServerGotInOrder(_) | Predicate::ClientGot(_) | Predicate::State(_) => {
-            Vec::new()
-        }
+        Predicate::ServerGot(_)
+        | Predicate::ServerGotInOrder(_)
+        | Predicate::ClientGot(_)
+        | Predicate::State(_)
+        | Predicate::Launched(_) => Vec::new(),
     }
 }
 

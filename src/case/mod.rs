@@ -19,8 +19,8 @@ pub use expand::expand;
 pub use hide::names as transforms;
 pub use load::load;
 pub use model::{Case, CaseFile, CaseId, Expect, Kind, Level, Overlay, Refusal, ServerUse, Stage};
-pub use predicate::{Predicate, ReplyWants, Seen, StateIs, StepRef};
+pub use predicate::{LaunchedAs, Predicate, ReplyWants, Seen, StateIs, StepRef};
 pub use script::{
-    Call, Emit, Fault, Host, List, Mutation, Notify, Obey, On, Open, Raw, Request, Restart, Step, Until, labels,
-    speaks_unasked,
+    Call, Consent, Emit, Fault, Host, Launch, Layer, List, Mutation, Notify, Obey, On, Open, Raw, Request, Restart,
+    Step, Until, labels, speaks_unasked,
 };

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     predicate::Predicate,
-    script::{Fault, Host, Step},
+    script::{Fault, Host, Launch, Step},
 };
 use crate::{
     protocol::{Revision, ServerName},
@@ -152,6 +152,9 @@ pub struct ServerUse {
     /// redirects is not.
     #[serde(default = "yes")]
     pub connect: bool,
+    /// How the host launches it.
+    #[serde(default)]
+    pub launch: Option<Launch>,
     /// Changes made before the session starts: the attack as a patch.
     #[serde(default)]
     pub overlay: Vec<Overlay>,

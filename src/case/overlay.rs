@@ -35,7 +35,7 @@ pub(super) fn check(source: &Source, file: &CaseFile, variants: &[Case]) -> Resu
 
 fn reads_state(predicate: &Predicate) -> bool {
     match predicate {
-        Predicate::State(_) => true,
+        Predicate::State(_) | Predicate::Launched(_) => true,
         Predicate::Not(inner) => reads_state(inner),
         Predicate::Any(inner) => inner.iter().any(reads_state),
         _ => false,

@@ -18,6 +18,8 @@ pub enum Predicate {
     ClientGot(Seen),
     /// A scripted server's state, at the end.
     State(StateIs),
+    /// A server was launched in this way, as the server saw it (memory and stdio).
+    Launched(LaunchedAs),
     /// What came back for a step.
     Reply(ReplyWants),
     /// The step's reply reached the client byte for byte as the server sent it.
@@ -53,6 +55,21 @@ pub struct Seen {
     pub value: Option<String>,
     /// How many messages must match: at least 1 unless given.
     pub exactly: Option<usize>,
+}
+
+/// A statement about a launch, as the server saw it. Every field that is given
+/// must match.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct LaunchedAs {
+    /// Which server; the case's first one unless given.
+    pub server: Option<ServerName>,
+    /// With this among its arguments.
+    pub argument: Option<String>,
+    /// With this environment variable …
+    pub env: Option<String>,
+    /// … whose value contains this.
+    pub value: Option<String>,
 }
 
 /// A statement about a scripted server's state.

@@ -24,6 +24,33 @@ pub struct Host {
     /// store that nothing was ever put in unless given. Every server is reached
     /// by the arguments `gateproof-endpoint` and its name, on any transport.
     pub pin_store: Option<String>,
+    /// What the client answers to a server's request, by method: the `result`
+    /// as JSON text. Requests that aren't named get a -32601.
+    pub answers: BTreeMap<String, String>,
+}
+
+/// How the host launches a server (memory and stdio only).
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Launch {
+    /// The command, argument by argument; a stable one of the harness's own unless given.
+    pub argv: Option<Vec<String>>,
+    /// The environment that the host would hand down.
+    pub env: BTreeMap<String, String>,
+    /// Where the host read it: `project`, `user` or `system`; `user` unless given.
+    pub layer: Option<Layer>,
+}
+
+/// The configuration layer that a launch was read from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Layer {
+    /// A file that came with the folder that is worked in.
+    Project,
+    /// The user's own.
+    User,
+    /// The machine's.
+    System,
 }
 
 /// One thing that happens. Each step ends before the next begins.
@@ -46,6 +73,8 @@ pub enum Step {
     Obey(Obey),
     /// The host approves what the server lists now (and re-approves after a change).
     Approve(On),
+    /// The user consents to one call, with exactly these arguments.
+    Consent(Consent),
     /// The server changes.
     Mutate(Mutation),
     /// The server sends a notification or a request of its own.
@@ -85,6 +114,24 @@ pub struct Open {
     pub version: Option<String>,
     /// Client capabilities, as JSON text; `{}` unless given.
     pub capabilities: Option<String>,
+    /// Launched in another way than the case's `servers` say.
+    pub launch: Option<Launch>,
+    /// HTTP headers of this request alone; an empty one is taken away.
+    pub headers: BTreeMap<String, String>,
+}
+
+/// The user consents to one call.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Consent {
+    /// Which server.
+    #[serde(default)]
+    pub server: Option<ServerName>,
+    /// Which tool.
+    pub tool: String,
+    /// The arguments that the user was shown, as JSON text; `{}` unless given.
+    #[serde(default)]
+    pub arguments: Option<String>,
 }
 
 /// Lists something.
@@ -98,6 +145,8 @@ pub struct List {
     pub label: Option<String>,
     /// `tools` unless given.
     pub what: Option<String>,
+    /// HTTP headers of these requests alone; an empty one is taken away.
+    pub headers: BTreeMap<String, String>,
 }
 
 /// Calls a tool.
@@ -118,6 +167,9 @@ pub struct Call {
     /// The `_meta` of the request, as raw JSON text.
     #[serde(default)]
     pub meta: Option<String>,
+    /// HTTP headers of this request alone; an empty one is taken away.
+    #[serde(default)]
+    pub headers: BTreeMap<String, String>,
     /// How long to wait.
     #[serde(default)]
     pub until: Until,
@@ -138,6 +190,9 @@ pub struct Request {
     /// The params as raw JSON text; absent: no `params` member.
     #[serde(default)]
     pub params: Option<String>,
+    /// HTTP headers of this request alone; an empty one is taken away.
+    #[serde(default)]
+    pub headers: BTreeMap<String, String>,
     /// How long to wait.
     #[serde(default)]
     pub until: Until,
@@ -173,6 +228,8 @@ pub struct Raw {
     pub text: Option<String>,
     /// Bytes that are not UTF-8, in base64, instead of `text`.
     pub base64: Option<String>,
+    /// HTTP headers of this message alone; an empty one is taken away.
+    pub headers: BTreeMap<String, String>,
     /// How long to wait.
     pub until: Until,
 }
@@ -277,6 +334,7 @@ impl Step {
             Self::Send(step) => step.server.as_ref(),
             Self::Obey(step) => step.call.server.as_ref(),
             Self::Approve(step) | Self::Reconnect(step) => step.server.as_ref(),
+            Self::Consent(step) => step.server.as_ref(),
             Self::Mutate(step) => step.server.as_ref(),
             Self::Emit(step) => step.server.as_ref(),
             Self::Together(_) | Self::Restart(_) => None,
@@ -295,6 +353,7 @@ impl Step {
             Self::Send(step) => ("send", step.label.as_deref()),
             Self::Obey(step) => ("obey", step.call.label.as_deref()),
             Self::Approve(_)
+            | Self::Consent(_)
             | Self::Mutate(_)
             | Self::Emit(_)
             | Self::Reconnect(_)

@@ -3,7 +3,8 @@
 use std::fmt;
 
 use super::{
-    Case, Fault, Mutation, Overlay, Predicate, Refusal, ReplyWants, Seen, Stage, StateIs, Step, Until, labels,
+    Case, Fault, Launch, LaunchedAs, Mutation, Overlay, Predicate, Refusal, ReplyWants, Seen, Stage, StateIs, Step,
+    Until, labels,
 };
 
 /// The longest text that is quoted whole.
@@ -15,8 +16,14 @@ impl Case {
         let of = self.servers().flat_map(|(name, server)| {
             let overlays = server.overlay.iter().map(overlay);
             let faults = server.faults.iter().map(fault);
+            let launched = server.launch.iter().map(launch);
             let hidden = (!server.connect).then(|| "is not opened by the client".to_owned());
-            overlays.chain(faults).chain(hidden).map(move |text| format!("{name}: {text}")).collect::<Vec<_>>()
+            overlays
+                .chain(faults)
+                .chain(launched)
+                .chain(hidden)
+                .map(move |text| format!("{name}: {text}"))
+                .collect::<Vec<_>>()
         });
         of.collect()
     }
@@ -56,7 +63,8 @@ fn doing(step: &Step) -> String {
     match step {
         Step::Open(open) => {
             let version = open.version.as_deref().map(|version| format!(", asking for version {version}"));
-            format!("the client opens the session{on}{}", version.unwrap_or_default())
+            let launched = open.launch.as_ref().map(|how| format!(", and the server {}", launch(how)));
+            format!("the client opens the session{on}{}{}", version.unwrap_or_default(), launched.unwrap_or_default())
         }
         Step::List(list) => format!("the client lists {}{on}", list.what.as_deref().unwrap_or("tools")),
         Step::Call(call) => format!("the client calls {}{on}{}", call.tool, with(call.arguments.as_deref())),
@@ -80,12 +88,26 @@ fn doing(step: &Step) -> String {
             quote(&obey.seen)
         ),
         Step::Approve(_) => format!("the host approves what is listed{on}"),
+        Step::Consent(consent) => {
+            format!("the user consents to one call of {}{on}{}", consent.tool, with(consent.arguments.as_deref()))
+        }
         Step::Mutate(mutation) => format!("the server changes{on}: {}", mutation_words(mutation)),
         Step::Emit(emit) => format!("the server says unasked{on}: {}", quote(&emit.text)),
         Step::Reconnect(_) => format!("the client closes and connects anew{on}"),
         Step::Restart(_) => "the gate restarts, and keeps what it stored".to_owned(),
         Step::Together(inner) => format!("at once: {}", inner.iter().map(doing).collect::<Vec<_>>().join("; ")),
     }
+}
+
+fn launch(launch: &Launch) -> String {
+    let mut parts = Vec::new();
+    parts.extend(launch.argv.as_ref().map(|argv| format!("is launched as {}", quote(&argv.join(" ")))));
+    parts.extend(launch.layer.map(|layer| format!("comes from the {} layer", format!("{layer:?}").to_lowercase())));
+    parts.extend((!launch.env.is_empty()).then(|| {
+        let names: Vec<_> = launch.env.keys().map(String::as_str).collect();
+        format!("would get the environment {}", names.join(", "))
+    }));
+    parts.join(", ")
 }
 
 fn mutation_words(mutation: &Mutation) -> String {
@@ -137,6 +159,7 @@ fn predicate(predicate: &Predicate) -> String {
             format!("{} reached the client{from}", message(seen))
         }
         Predicate::State(state) => state_words(state),
+        Predicate::Launched(wanted) => launched(wanted),
         Predicate::Reply(wants) => format!("the reply to '{}' {}", wants.of, reply(wants)),
         Predicate::Unchanged(step) => {
             format!("the reply to '{}' reached the client byte for byte as the server sent it", step.of)
@@ -144,6 +167,17 @@ fn predicate(predicate: &Predicate) -> String {
         Predicate::Not(inner) => format!("it is not so that {}", self::predicate(inner)),
         Predicate::Any(any) => any.iter().map(self::predicate).collect::<Vec<_>>().join(", or "),
     }
+}
+
+fn launched(wanted: &LaunchedAs) -> String {
+    let whose = wanted.server.as_ref().map_or_else(|| "the server".to_owned(), ToString::to_string);
+    let mut parts = Vec::new();
+    parts.extend(wanted.argument.as_deref().map(|argument| format!("with the argument {}", quote(argument))));
+    parts.extend(wanted.env.as_deref().map(|name| {
+        let value = wanted.value.as_deref().map(|value| format!(" containing {}", quote(value)));
+        format!("with {name}{} in its environment", value.unwrap_or_default())
+    }));
+    format!("{whose} was launched {}", parts.join(" and ")).trim_end().to_owned()
 }
 
 fn message(seen: &Seen) -> String {

@@ -6,6 +6,7 @@
 
 mod args;
 mod bridge;
+mod coverage;
 mod entry;
 pub mod exit;
 mod explain;

@@ -35,8 +35,8 @@ pub struct Served {
     pub web: Web,
     /// The connection ends afterwards.
     pub close: bool,
-    /// This was `initialize`: on HTTP, a session begins.
-    pub opens: bool,
+    /// This was the nth `initialize`: on HTTP, a session begins.
+    pub opens: Option<u32>,
 }
 
 /// A scripted server in the middle of a trial.
@@ -107,7 +107,7 @@ impl Scripted {
         let start = Arc::clone(&self.start);
         let fault =
             start.faults.iter().find(|fault| fault.method == method && fault.nth.is_none_or(|wanted| wanted == nth));
-        let mut served = Served { opens: method == "initialize", ..Served::default() };
+        let mut served = Served { opens: (method == "initialize").then_some(nth), ..Served::default() };
         match fault {
             Some(fault) => misbehave(fault, id, &reply, &mut served),
             None => served.says.push(reply),

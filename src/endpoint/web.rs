@@ -29,7 +29,7 @@ pub struct Face {
     pub server: ServerName,
     /// Where redirects lead.
     pub urls: Urls,
-    /// The session id that it issues.
+    /// What the session ids that it issues begin with; the number of the session follows.
     pub session: String,
     /// Where crossings are recorded.
     pub recorder: Recorder,
@@ -84,8 +84,8 @@ impl Face {
     fn dress(&self, request: &Message, served: Served) -> Response {
         let Served { says, web, opens, close } = served;
         let mut headers = Vec::new();
-        if opens {
-            headers.push(("mcp-session-id".to_owned(), self.session.clone()));
+        if let Some(nth) = opens {
+            headers.push(("mcp-session-id".to_owned(), format!("{}-{nth}", self.session)));
         }
         let Web { status, content_type, redirect } = web;
         if let Some(target) = redirect {

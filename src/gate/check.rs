@@ -1,8 +1,8 @@
 //! What a check is.
 
 use super::{
-    Delegations, Event, Facts, InFlight, Listing, Passing, Progress, Proposals, Rules, SchemaCache, ServerFacts,
-    ServerPolicy, checks::CheckId,
+    Asked, Delegations, Event, Facts, InFlight, Listing, Page, Passing, Progress, Proposals, Rules, SchemaCache,
+    ServerFacts, ServerPolicy, checks::CheckId,
 };
 use crate::protocol::{
     Direction, Message, Shape,
@@ -55,10 +55,17 @@ pub struct Context<'a> {
     pub answered: Option<&'a InFlight>,
     /// The definitions in it, for the reply to a listing.
     pub listing: Option<&'a Listing>,
+    /// Where the page stands in its listing, for the reply to one.
+    pub page: Option<Page>,
     /// The event is a request under an id that is in flight already.
     pub id_in_use: bool,
     /// What a progress notification of the server is to the requests in flight.
     pub progress: Option<Progress>,
+    /// The server's own request that an answer of the client's answers.
+    pub asked: Option<&'a Asked>,
+    /// The event is a call that the user consented to, with these very arguments.
+    /// A consent is good for one call.
+    pub consented: bool,
 }
 
 impl<'a> Context<'a> {
@@ -104,6 +111,12 @@ pub(super) fn response<'a>(event: &Event<'a>) -> Option<&'a Message> {
     }
 }
 
+/// Whether a message's `jsonrpc` is exactly "2.0", once.
+pub(super) fn is_jsonrpc_2(message: &Message) -> bool {
+    let mut versions = message.root().map_or(&[][..], Node::members).iter().filter(|member| member.key == "jsonrpc");
+    versions.next().is_some_and(|member| member.value.as_str() == Some("2.0")) && versions.next().is_none()
+}
+
 /// The protocol version that a reply to `initialize` opens the session in, where
 /// it says so exactly once and in a string.
 pub(super) fn opened_version(message: &Message) -> Option<&str> {
@@ -123,6 +136,40 @@ pub(super) fn acting_request<'a>(event: &Event<'a>) -> Option<&'a Message> {
             message.method().is_some_and(|method| ACTING.contains(&method)).then_some(*message)
         }
         _ => None,
+    }
+}
+
+/// Answers the one request in flight in the place of a message of the server that
+/// can only have been meant for it; where there are several, nobody is answered
+/// by guessing.
+pub(super) fn refuse_for_the_one_waiting(
+    context: &Context<'_>,
+    event: &Event<'_>,
+    proposals: &mut Proposals,
+    rule: &'static str,
+    why: &str,
+) {
+    match context.server(event).only_in_flight() {
+        Some(id) => proposals.refuse_instead_of(id.clone(), rule, why),
+        None => proposals.discard(rule, why),
+    }
+}
+
+/// Stops a reply that answers no request in flight: one to a request that was
+/// answered or cancelled before is dropped, any other can only have been meant
+/// for the one that waits.
+pub(super) fn refuse_orphan(
+    context: &Context<'_>,
+    event: &Event<'_>,
+    message: &Message,
+    proposals: &mut Proposals,
+    rule: &'static str,
+    why: &str,
+) {
+    if message.id().is_some_and(|id| context.server(event).settled.contains(id)) {
+        proposals.discard(rule, why);
+    } else {
+        refuse_for_the_one_waiting(context, event, proposals, rule, why);
     }
 }
 

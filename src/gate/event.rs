@@ -2,6 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
+use serde::Deserialize;
+
 use crate::protocol::{Direction, Id, Message, ServerName};
 
 /// How a server is reached; this is its identity.
@@ -15,6 +18,20 @@ pub enum Reach {
     Memory,
 }
 
+/// Where a host read how a server is launched. What stands higher up may speak
+/// for what stands lower; never the other way round.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Layer {
+    /// A file that came with the folder that is worked in: anyone may have written it.
+    Project,
+    /// The user's own configuration.
+    #[default]
+    User,
+    /// The machine's, or the organisation's.
+    System,
+}
+
 /// A server is about to be started or reached.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Opening {
@@ -24,6 +41,8 @@ pub struct Opening {
     pub reach: Reach,
     /// The environment that it will get.
     pub env: BTreeMap<String, String>,
+    /// Where the host read that.
+    pub layer: Layer,
 }
 
 /// The head of an HTTP response has come; its body has not been read.
@@ -74,6 +93,17 @@ pub struct Approval<'a> {
     pub server: &'a ServerName,
 }
 
+/// The user consents to one call: this tool with exactly these arguments, once.
+#[derive(Clone, Copy, Debug)]
+pub struct Consent<'a> {
+    /// Which server.
+    pub server: &'a ServerName,
+    /// Which tool.
+    pub tool: &'a str,
+    /// The arguments as the user was shown them, as JSON text.
+    pub arguments: &'a str,
+}
+
 /// Something that a gate decides over.
 #[derive(Clone, Copy, Debug)]
 pub enum Event<'a> {
@@ -87,6 +117,8 @@ pub enum Event<'a> {
     Passing(Passing<'a>),
     /// The host approves.
     Approval(Approval<'a>),
+    /// The user consents to one call.
+    Consent(Consent<'a>),
 }
 
 impl Event<'_> {
@@ -98,13 +130,14 @@ impl Event<'_> {
             Self::Hop(hop) => hop.server,
             Self::Passing(passing) => passing.server,
             Self::Approval(approval) => approval.server,
+            Self::Consent(consent) => consent.server,
         }
     }
 
     /// Which way it goes, where it is a message; replyward for heads and hops.
     pub fn direction(&self) -> Direction {
         match self {
-            Self::Opening(_) | Self::Approval(_) => Direction::Requestward,
+            Self::Opening(_) | Self::Approval(_) | Self::Consent(_) => Direction::Requestward,
             Self::Head(_) | Self::Hop(_) => Direction::Replyward,
             Self::Passing(passing) => passing.direction,
         }
@@ -114,7 +147,7 @@ impl Event<'_> {
     pub(super) fn answers(&self) -> Option<&Id> {
         match self {
             Self::Head(Head { answers, .. }) | Self::Hop(Hop { answers, .. }) => *answers,
-            Self::Opening(_) | Self::Passing(_) | Self::Approval(_) => None,
+            Self::Opening(_) | Self::Passing(_) | Self::Approval(_) | Self::Consent(_) => None,
         }
     }
 }

@@ -55,8 +55,11 @@ impl Gate for Guarded {
             delegations: &self.delegations,
             answered: absorbed.answered.as_ref(),
             listing: absorbed.listing.as_ref(),
+            page: absorbed.page,
             id_in_use: absorbed.id_in_use,
             progress: absorbed.progress,
+            asked: absorbed.asked.as_ref(),
+            consented: absorbed.consented,
         };
         let mut each: Vec<Option<Proposals>> = checks::ALL.iter().map(|_| None).collect();
         for &index in &self.order {
@@ -81,7 +84,7 @@ impl Gate for Guarded {
 impl Guarded {
     fn compose(&mut self, event: &Event<'_>, absorbed: &Absorbed, proposals: &Proposals) -> Decision {
         if let Some(refusal) = proposals.refusals.first() {
-            return Decision::Refuse { reply: self.refuse(event, absorbed, refusal) };
+            return Decision::Refuse { reply: self.refuse(event, absorbed, refusal), status: refusal.status };
         }
         let mut rewrite = Rewrite { body: None, headers: proposals.headers.clone(), env: proposals.env.clone() };
         if let Event::Passing(passing) = event {
@@ -114,7 +117,7 @@ impl Guarded {
                 Some(reply(Some(id), refusal))
             }
             (Answers::Own, Direction::Requestward) => {
-                if message.shape() == Shape::Notification {
+                if matches!(message.shape(), Shape::Notification | Shape::Response) {
                     return None;
                 }
                 // A second request under an id that is in flight leaves the
@@ -125,6 +128,13 @@ impl Guarded {
                 Some(reply(message.id(), refusal))
             }
             (Answers::Own, Direction::Replyward) => {
+                if message.shape() == Shape::Request {
+                    // The server asked, and hears that it gets no answer.
+                    if let Some(id) = message.id() {
+                        self.facts.unasked(server, id);
+                    }
+                    return Some(reply(message.id(), refusal));
+                }
                 let id = absorbed.answered.as_ref().and_then(|request| request.request.id()).or(message.id());
                 (message.shape() == Shape::Response).then(|| reply(id, refusal))
             }

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::Definition;
+use super::{Definition, envelope};
 use crate::protocol::{
     Message,
     strict::{Kind, Node},
@@ -65,6 +65,8 @@ pub struct Listed {
     pub node: Node,
     /// All of it in the form that is pinned; only made where the policy pins.
     pub definition: Option<Definition>,
+    /// Why two readers may take the definition for different things, if they may.
+    pub doubt: Option<&'static str>,
 }
 
 /// The reply to a listing.
@@ -85,13 +87,16 @@ impl Listing {
     pub(super) fn read(kind: ListingKind, message: &Message, pinned: bool) -> Option<Self> {
         let result = message.result()?;
         let array = result.member(kind.member()).filter(|node| matches!(node.kind, Kind::Array(_)))?;
+        let notes = message.document().map(|document| document.notes.as_slice()).unwrap_or_default();
         let items = array
             .items()
             .iter()
-            .map(|node| Listed {
+            .zip(envelope::doubts(kind, array.items(), notes))
+            .map(|(node, doubt)| Listed {
                 name: node.member(kind.key()).and_then(Node::as_str).map(str::to_owned),
                 definition: pinned.then(|| Definition::of(message.raw(), node)),
                 node: node.clone(),
+                doubt,
             })
             .collect();
         let more = result.member("nextCursor").is_some_and(|cursor| cursor.as_str().is_some());

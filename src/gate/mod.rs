@@ -12,6 +12,7 @@
 mod bounds;
 mod check;
 pub mod checks;
+mod envelope;
 mod event;
 mod facts;
 mod guarded;
@@ -32,8 +33,10 @@ pub mod text;
 
 pub use check::{Check, Context, Docs};
 pub use checks::CheckId;
-pub use event::{Approval, Event, Head, Hop, Opening, Passing, Reach};
-pub use facts::{Facts, InFlight, KnownTool, Pass, PinFacts, Progress, ServerFacts, Standing};
+pub use event::{Approval, Consent, Event, Head, Hop, Layer, Opening, Passing, Reach};
+pub use facts::{
+    Asked, Claim, Claims, Facts, InFlight, KnownTool, Page, Pages, Pass, PinFacts, Progress, ServerFacts, Standing,
+};
 pub use guarded::Guarded;
 pub use listing::{Listed, Listing, ListingKind};
 pub use naive::Naive;
@@ -42,8 +45,9 @@ pub use pins::{
     StoreError, Trace,
 };
 pub use policy::{
-    HostDefinition, IdentityMode, IdentityPolicy, PinMode, Policy, PromptPins, Redirects, ResultScope, ResultShape,
-    ScanPolicy, ServerPolicy, TextForm, ToolPolicy, WirePolicy,
+    EnvelopePolicy, HostDefinition, IdentityMode, IdentityPolicy, LaunchPolicy, ListPolicy, ListenPolicy, NamesPolicy,
+    PinMode, Policy, PromptPins, Redirects, ResultScope, ResultShape, ScanPolicy, ServerPolicy, TextForm, ToolPolicy,
+    WirePolicy,
 };
 pub use proposals::Proposals;
 pub use rules::{CheckSet, Delegation, Delegations, PolicyError, Rules};

@@ -32,6 +32,7 @@ pub(super) struct Refusing {
     pub(super) rule: &'static str,
     pub(super) why: String,
     pub(super) code: i64,
+    pub(super) status: Option<u16>,
     pub(super) answers: Answers,
 }
 
@@ -79,7 +80,7 @@ impl Proposals {
     fn refusing(&mut self, rule: &'static str, why: String, code: i64, answers: Answers) {
         self.finding(rule, why.clone(), Act::Refused);
         if self.refusals.is_empty() {
-            self.refusals.push(Refusing { check: self.check, rule, why, code, answers });
+            self.refusals.push(Refusing { check: self.check, rule, why, code, status: None, answers });
         }
     }
 
@@ -92,6 +93,14 @@ impl Proposals {
     /// The message must not pass, with a JSON-RPC code that the specification names.
     pub fn refuse_as(&mut self, code: i64, rule: &'static str, why: impl Into<String>) {
         self.refusing(rule, why.into(), code, Answers::Own);
+    }
+
+    /// The message must not pass; on HTTP the client is told so with this status.
+    pub fn refuse_with_status(&mut self, status: u16, rule: &'static str, why: impl Into<String>) {
+        self.refusing(rule, why.into(), crate::protocol::REFUSED, Answers::Own);
+        if let Some(refusal) = self.refusals.last_mut() {
+            refusal.status.get_or_insert(status);
+        }
     }
 
     /// A reply must not pass, and the request that it should have answered is `id`.

@@ -116,8 +116,16 @@ impl Rules {
                     ..error(&[&path[..], &["scan", "except"]].concat(), format!("the scan has no rule '{unknown}'"))
                 });
             }
-            if let Some((key, what)) = settings.wire.problem() {
-                return Err(error(&[&path[..], &["wire", key]].concat(), what));
+            let sections = [
+                ("wire", settings.wire.problem()),
+                ("lists", settings.lists.problem()),
+                ("launch", settings.launch.problem()),
+                ("listen", settings.listen.problem()),
+            ];
+            for (section, problem) in sections {
+                if let Some((key, what)) = problem {
+                    return Err(error(&[&path[..], &[section, key]].concat(), what));
+                }
             }
             for (tool, settings) in &settings.tools {
                 let path = [&path[..], &["tools", tool.as_str()]].concat();

@@ -48,11 +48,15 @@ pub enum Decision {
     Forward,
     /// It passes with changes.
     Rewrite(Rewrite),
-    /// It doesn't pass. `reply` goes to the client in its place: the answer to
-    /// the request that asked for it. Without one, nobody is waiting.
+    /// It doesn't pass. `reply` answers the request that it belongs to: it goes
+    /// to the client, or to the server where the message was a request of the
+    /// server's own. Without one, nobody is waiting.
     Refuse {
-        /// A whole JSON-RPC error, ready to send downstream.
+        /// A whole JSON-RPC error, ready to send.
         reply: Option<Bytes>,
+        /// The HTTP status that the specification demands for it, where a request
+        /// of the client's is refused on HTTP; 200 (or 202 without a reply) unless given.
+        status: Option<u16>,
     },
 }
 

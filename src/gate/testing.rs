@@ -3,8 +3,8 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use super::{
-    Act, Approval, CheckSet, Decision, Delegation, Delegations, Event, Gate as _, Guarded, Head, Hop, Opening, Passing,
-    Reach, Rewrite, Rules, Ruling, SchemaCache, checks::CheckId,
+    Act, Approval, CheckSet, Consent, Decision, Delegation, Delegations, Event, Gate as _, Guarded, Head, Hop, Layer,
+    Opening, Passing, Reach, Rewrite, Rules, Ruling, SchemaCache, checks::CheckId,
 };
 use crate::protocol::{Direction, Id, Message, ServerName};
 
@@ -138,15 +138,31 @@ impl Driver {
         self.exchange("tools/call", &format!(r#"{{"name":"{tool}","arguments":{arguments}}}"#), result)
     }
 
+    /// A server is to be started in this way.
+    pub(super) fn opening(&mut self, reach: Reach, env: &[(&str, &str)], layer: Layer) -> Outcome {
+        let env: BTreeMap<_, _> = env.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+        let opening = Opening { server: self.server.clone(), reach, env, layer };
+        Outcome { ruling: self.gate.decide(&Event::Opening(&opening)), sent: format!("{:?}", opening.reach) }
+    }
+
     /// The session opens.
     pub(super) fn open(&mut self, reach: Reach, env: &[(&str, &str)]) -> Rewrite {
-        let env: BTreeMap<_, _> = env.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
-        let opening = Opening { server: self.server.clone(), reach, env };
-        match self.gate.decide(&Event::Opening(&opening)).decision {
+        match self.opening(reach, env, Layer::User).ruling.decision {
             Decision::Forward => Rewrite::default(),
             Decision::Rewrite(rewrite) => rewrite,
             Decision::Refuse { .. } => panic!("the opening was refused"),
         }
+    }
+
+    /// The user consents to one call.
+    pub(super) fn consent(&mut self, tool: &str, arguments: &str) {
+        self.gate.decide(&Event::Consent(Consent { server: &self.server, tool, arguments }));
+    }
+
+    /// From now on it is about another server.
+    pub(super) fn on(&mut self, server: &str) -> &mut Self {
+        self.server = server.into();
+        self
     }
 
     /// The host approves what was listed.
@@ -171,7 +187,7 @@ impl Outcome {
     pub(super) fn refuses(&self, rule: &str) -> Answer {
         self.rule(rule);
         match &self.ruling.decision {
-            Decision::Refuse { reply: Some(reply) } => Answer(Message::new(reply.clone())),
+            Decision::Refuse { reply: Some(reply), .. } => Answer(Message::new(reply.clone())),
             other => panic!("{other:?}\n{}", self.sent),
         }
     }
@@ -180,7 +196,7 @@ impl Outcome {
     #[track_caller]
     pub(super) fn drops(&self, rule: &str) {
         self.rule(rule);
-        assert_eq!(self.ruling.decision, Decision::Refuse { reply: None }, "{}", self.sent);
+        assert_eq!(self.ruling.decision, Decision::Refuse { reply: None, status: None }, "{}", self.sent);
     }
 
     /// What is forwarded, changed or not.

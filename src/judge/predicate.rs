@@ -1,12 +1,12 @@
 //! Whether a predicate holds of a transcript.
 
 use crate::{
-    case::{Predicate, ReplyWants, Seen, StateIs},
+    case::{LaunchedAs, Predicate, ReplyWants, Seen, StateIs},
     protocol::{
         Direction, Leg, Message, ServerName, ToolName,
         strict::{self, Kind, Node},
     },
-    transcript::{Answer, Crossing, Mark, Transcript, holds_text},
+    transcript::{Answer, Crossing, Event, Mark, Transcript, holds_text},
 };
 
 /// Whether `predicate` holds. `first` is the server that predicates without one mean.
@@ -19,6 +19,7 @@ pub fn holds(predicate: &Predicate, transcript: &Transcript, first: &ServerName)
         }
         Predicate::ClientGot(seen) => counted(seen, transcript.at_client()),
         Predicate::State(state) => state_is(state, transcript, first),
+        Predicate::Launched(wanted) => launched(wanted, transcript, first),
         Predicate::Reply(wants) => transcript.marked(&wants.of).any(|mark| reply_is(wants, mark)),
         Predicate::Unchanged(step) => {
             let mut marks = transcript.marked(&step.of).peekable();
@@ -27,6 +28,18 @@ pub fn holds(predicate: &Predicate, transcript: &Transcript, first: &ServerName)
         Predicate::Not(inner) => !holds(inner, transcript, first),
         Predicate::Any(any) => any.iter().any(|inner| holds(inner, transcript, first)),
     }
+}
+
+fn launched(wanted: &LaunchedAs, transcript: &Transcript, first: &ServerName) -> bool {
+    let server = wanted.server.as_ref().unwrap_or(first);
+    transcript.events.iter().any(|event| {
+        let Event::Launched { server: of, argv, env } = event else { return false };
+        of == server
+            && wanted.argument.as_ref().is_none_or(|argument| argv.contains(argument))
+            && wanted.env.as_ref().is_none_or(|name| {
+                env.get(name).is_some_and(|value| wanted.value.as_deref().is_none_or(|part| value.contains(part)))
+            })
+    })
 }
 
 fn counted<'a>(seen: &Seen, crossings: impl Iterator<Item = &'a Crossing>) -> bool {

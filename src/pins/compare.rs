@@ -182,7 +182,10 @@ mod tests {
 
     #[test]
     fn nothing_hides_in_what_people_read() {
-        assert_eq!(pretty(&definition("{\"a\":\"x\u{202e}y\u{e0041}\"}")), "{\n  \"a\": \"x\\u202ey\\udb40\\udc41\"\n}");
+        assert_eq!(
+            pretty(&definition("{\"a\":\"x\u{202e}y\u{e0041}\"}")),
+            "{\n  \"a\": \"x\\u202ey\\udb40\\udc41\"\n}"
+        );
         assert_eq!(pretty(&definition("{\"a\":1,\"a\":\"\u{200b}\"}")), "{\"a\":1,\"a\":\"\\u200b\"}");
     }
 }

@@ -59,7 +59,7 @@ impl Exchanges {
     fn judge(&self, exchange: Exchange, event: &Event<'_>) -> Go {
         match self.gate.decide(event) {
             Decision::Forward | Decision::Rewrite(_) => Go::On,
-            Decision::Refuse { reply } => {
+            Decision::Refuse { reply, .. } => {
                 if let Some(waiting) = self.lock().get_mut(&exchange) {
                     waiting.stopped = reply;
                 }

@@ -8,7 +8,7 @@ use super::{Exchanges, SharedGate};
 use crate::{
     gate::{Decision, Event, Passing},
     protocol::{Direction, Id, Message, REFUSED, ServerName, Shape, error_reply},
-    transport::{Carrier, Connection, Exchange, Form, Frame, Verb, http},
+    transport::{Carrier, Connection, Exchange, Form, Frame, Headers, Verb, http},
 };
 
 /// Relays until either leg ends. What the server still says after the client
@@ -16,12 +16,13 @@ use crate::{
 pub async fn pump(exchanges: Exchanges, mut downstream: Connection, upstream: Connection) {
     let Connection { outgoing: to_server, incoming: mut from_server, tasks, .. } = upstream;
     let mut to_server = Some(to_server);
-    let relay = Relay { gate: exchanges.gate.clone(), server: exchanges.server.clone(), exchanges };
+    let mut relay =
+        Relay { gate: exchanges.gate.clone(), server: exchanges.server.clone(), exchanges, dress: None, answers: 0 };
     loop {
         let (down, up) = tokio::select! {
             biased;
             frame = from_server.recv() => match frame {
-                Some(frame) => (relay.replyward(frame), None),
+                Some(frame) => relay.replyward(frame),
                 None => break,
             },
             frame = downstream.incoming.recv(), if to_server.is_some() => {
@@ -51,15 +52,19 @@ struct Relay {
     gate: SharedGate,
     server: ServerName,
     exchanges: Exchanges,
+    /// The headers that the server got with the client's latest message on HTTP:
+    /// what the gate says to the server itself travels in the same session.
+    dress: Option<Headers>,
+    /// How often the gate answered the server itself on HTTP.
+    answers: u64,
 }
+
+/// Exchanges of the gate's own count down from here; the client's count up.
+const OWN: u64 = u64::MAX;
 
 impl Relay {
     /// What goes back to the client, and what goes on to the server.
-    fn requestward(&self, mut frame: Frame) -> (Vec<Frame>, Option<Frame>) {
-        if let Carrier::Request { headers, .. } = &mut frame.carrier {
-            // The host is the gate's own on this leg and the server's on the next.
-            headers.retain(|(name, _)| name != "host");
-        }
+    fn requestward(&mut self, mut frame: Frame) -> (Vec<Frame>, Option<Frame>) {
         let message = Message::new(frame.body.clone());
         if matches!(frame.carrier, Carrier::Request { verb: Verb::Post, .. }) {
             let id = (message.shape() == Shape::Request).then(|| message.id().cloned()).flatten();
@@ -71,8 +76,12 @@ impl Relay {
             message: &message,
             headers: frame.request_headers().map(Vec::as_slice),
         }));
+        if let Carrier::Request { headers, .. } = &mut frame.carrier {
+            // The host is the gate's own on this leg and the server's on the next.
+            headers.retain(|(name, _)| name != "host");
+        }
         match decision {
-            Decision::Forward => (Vec::new(), Some(frame)),
+            Decision::Forward => (Vec::new(), Some(self.dressed(frame))),
             Decision::Rewrite(rewrite) => {
                 if let Some(body) = rewrite.body {
                     frame.body = body;
@@ -83,24 +92,78 @@ impl Relay {
                         headers.extend(value.map(|value| (name, value)));
                     }
                 }
-                (Vec::new(), Some(frame))
+                (Vec::new(), Some(self.dressed(frame)))
             }
-            Decision::Refuse { reply } => {
+            Decision::Refuse { reply, status } => {
                 if matches!(frame.carrier, Carrier::Line) {
                     return (reply.map(|body| Frame::line(frame.exchange, body)).into_iter().collect(), None);
                 }
                 self.exchanges.end(frame.exchange);
                 let answer = match reply {
-                    Some(body) => json(frame.exchange, body),
-                    None => http::accepted(frame.exchange),
+                    Some(body) => json(frame.exchange, status.unwrap_or(200), body),
+                    None => http::whole(frame.exchange, status.unwrap_or(202), Headers::new(), Bytes::new()),
                 };
                 (vec![answer], None)
             }
         }
     }
 
+    /// Remembers how the client's messages are dressed on HTTP.
+    fn dressed(&mut self, frame: Frame) -> Frame {
+        if let Carrier::Request { verb: Verb::Post, headers } = &frame.carrier {
+            self.dress = Some(headers.clone());
+        }
+        frame
+    }
+
+    /// The gate's own answer to a request of the server's.
+    fn answer_server(&mut self, body: Bytes) -> Frame {
+        let Some(headers) = self.dress.clone() else { return Frame::line(Exchange::NONE, body) };
+        self.answers += 1;
+        Frame { exchange: Exchange(OWN - self.answers), carrier: Carrier::Request { verb: Verb::Post, headers }, body }
+    }
+
+    fn is_own(&self, exchange: Exchange) -> bool {
+        exchange.0 > OWN - self.answers - 1 && exchange.0 < OWN
+    }
+
+    /// What goes on to the client, and what goes back to the server.
+    fn replyward(&mut self, frame: Frame) -> (Vec<Frame>, Option<Frame>) {
+        // Nobody waits for what a server says to an answer of the gate's own.
+        if self.is_own(frame.exchange) {
+            return (Vec::new(), None);
+        }
+        let message = Message::new(frame.body.clone());
+        if message.shape() == Shape::Request
+            && matches!(frame.carrier, Carrier::Line | Carrier::Reply { form: Form::Event, .. })
+        {
+            return self.asked(frame, &message);
+        }
+        (self.replied(frame), None)
+    }
+
+    /// A request of the server's: what goes on to the client, or back.
+    fn asked(&mut self, mut frame: Frame, message: &Message) -> (Vec<Frame>, Option<Frame>) {
+        let decision = self.gate.decide(&Event::Passing(Passing {
+            server: &self.server,
+            direction: Direction::Replyward,
+            message,
+            headers: frame.reply_head().map(|head| head.headers.as_slice()),
+        }));
+        match decision {
+            Decision::Forward => (vec![frame], None),
+            Decision::Rewrite(rewrite) => {
+                if let Some(body) = rewrite.body {
+                    frame.body = body;
+                }
+                (vec![frame], None)
+            }
+            Decision::Refuse { reply, .. } => (Vec::new(), reply.map(|body| self.answer_server(body))),
+        }
+    }
+
     /// What goes on to the client.
-    fn replyward(&self, mut frame: Frame) -> Vec<Frame> {
+    fn replied(&self, mut frame: Frame) -> Vec<Frame> {
         let (head, form) = match &frame.carrier {
             Carrier::Reply { head, form } => (Some(Arc::clone(head)), *form),
             _ => (None, Form::Event),
@@ -145,14 +208,15 @@ impl Relay {
                 }
                 vec![frame]
             }
-            Decision::Refuse { reply: Some(body) } if form == Form::Whole => vec![json(frame.exchange, body)],
-            Decision::Refuse { reply: Some(body) } => vec![Frame { body, ..frame }],
-            Decision::Refuse { reply: None } if head.is_none() => Vec::new(),
-            Decision::Refuse { reply: None } if form == Form::Whole => match waiting.and_then(|waiting| waiting.id) {
-                Some(id) => vec![json(frame.exchange, withheld(&id))],
+            Decision::Refuse { reply: Some(body), .. } if form == Form::Whole => vec![json(frame.exchange, 200, body)],
+            Decision::Refuse { reply: Some(body), .. } => vec![Frame { body, ..frame }],
+            Decision::Refuse { reply: None, .. } if head.is_none() => Vec::new(),
+            Decision::Refuse { reply: None, .. } if form == Form::Whole => match waiting.and_then(|waiting| waiting.id)
+            {
+                Some(id) => vec![json(frame.exchange, 200, withheld(&id))],
                 None => vec![http::accepted(frame.exchange)],
             },
-            Decision::Refuse { reply: None } => {
+            Decision::Refuse { reply: None, .. } => {
                 // The stream may still bring the real reply.
                 if let Some(waiting) = waiting {
                     self.exchanges.begin(frame.exchange, waiting.id);
@@ -169,8 +233,8 @@ impl Relay {
             return http::whole(exchange, 405, Vec::new(), Bytes::new());
         };
         match (waiting.id, waiting.stopped) {
-            (Some(_), Some(refusal)) => json(exchange, refusal),
-            (Some(id), None) => json(exchange, withheld(&id)),
+            (Some(_), Some(refusal)) => json(exchange, 200, refusal),
+            (Some(id), None) => json(exchange, 200, withheld(&id)),
             (None, _) => http::accepted(exchange),
         }
     }
@@ -188,6 +252,6 @@ fn event_like(frame: &Frame) -> Frame {
     Frame { carrier, ..frame.clone() }
 }
 
-fn json(exchange: Exchange, body: Bytes) -> Frame {
-    http::whole(exchange, 200, vec![("content-type".to_owned(), "application/json".to_owned())], body)
+fn json(exchange: Exchange, status: u16, body: Bytes) -> Frame {
+    http::whole(exchange, status, vec![("content-type".to_owned(), "application/json".to_owned())], body)
 }

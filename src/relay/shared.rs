@@ -8,7 +8,7 @@ use std::{
 use bytes::Bytes;
 
 use crate::{
-    gate::{self, Approval, Decision, Event, Gate, Opening},
+    gate::{self, Approval, Consent, Decision, Event, Gate, Opening},
     protocol::ServerName,
     transcript::{Act, Trail, TrailEntry},
 };
@@ -88,13 +88,18 @@ impl SharedGate {
                 }
                 Ok(env)
             }
-            Decision::Refuse { reply } => Err(reply),
+            Decision::Refuse { reply, .. } => Err(reply),
         }
     }
 
     /// The host approves what the server listed last.
     pub fn approve(&self, server: &ServerName) {
         self.decide(&Event::Approval(Approval { server }));
+    }
+
+    /// The user consents to one call.
+    pub fn consent(&self, server: &ServerName, tool: &str, arguments: &str) {
+        self.decide(&Event::Consent(Consent { server, tool, arguments }));
     }
 
     /// The gate's account so far.

@@ -60,6 +60,10 @@ pub fn lanes(transcript: &Transcript, style: Style) -> String {
                     Leg::Upstream => format!("{:lane$} │ {text}", ""),
                 }
             }
+            Event::Launched { server, argv, .. } => {
+                let what = format!("· {server} is launched: {}", visible(argv.join(" ").as_bytes()));
+                style.paint(Tone::Dim, &clip(&what, style.width() - 2))
+            }
             Event::Acted(what) => style.paint(Tone::Dim, &clip(&format!("· {what}"), style.width() - 2)),
             Event::Closed { leg, reason, .. } => {
                 let text = pad(&format!("× {reason}"), lane);

@@ -5,21 +5,21 @@ use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 use bytes::Bytes;
 
 use crate::{
-    case::Mutation,
+    case::{self, Launch, Mutation},
     endpoint::{
         Scripted, Stage, lines,
         live::{self, LiveStage, Manner, Overlaid, Program, Stand},
         web::{self, Face, Urls, WholeBody},
     },
-    gate::{Opening, Reach},
+    gate::{Layer, Opening, Reach},
     plan::Prepared,
     protocol::ServerName,
     relay::{Exchanges, SharedGate, pump},
     session::World,
-    transcript::Recorder,
+    transcript::{Event, Recorder},
     transport::{
         self, Careless, Connection, Tasks,
-        bridge::Rendezvous,
+        bridge::{Hello, Rendezvous},
         http::{self, Listener},
         stdio::{Child, Process},
     },
@@ -175,36 +175,50 @@ impl Wiring {
         });
     }
 
+    fn launched(&self, server: &ServerName, argv: Vec<String>, env: BTreeMap<String, String>) {
+        // In memory nothing is launched, unless the case says how it would be.
+        if !(argv.is_empty() && env.is_empty()) {
+            self.recorder.event(Event::Launched { server: server.clone(), argv, env });
+        }
+    }
+
     fn relay(&mut self, exchanges: Exchanges, downstream: Connection, upstream: Connection) {
         self.tasks.keep(tokio::spawn(pump(exchanges, downstream, upstream)));
     }
 
-    fn connect_memory(&mut self, server: &ServerName) -> Result<Connection, String> {
+    fn connect_memory(&mut self, server: &ServerName, launch: Option<&Launch>) -> Result<Connection, String> {
         let actor = self.actor(server)?;
+        let env = launch.map(|launch| launch.env.clone()).unwrap_or_default();
+        let argv = launch.and_then(|launch| launch.argv.clone());
         let Some(gate) = self.gate.clone() else {
             let (client, end) = transport::pair();
-            self.serve(server, actor, &BTreeMap::new(), end);
+            self.launched(server, argv.unwrap_or_default(), env.clone());
+            self.serve(server, actor, &env, end);
             return Ok(client);
         };
-        let opening = Opening { server: server.clone(), reach: Reach::Memory, env: BTreeMap::new() };
+        let reach = argv.clone().map_or(Reach::Memory, Reach::Argv);
+        let opening = Opening { server: server.clone(), reach, env, layer: layer(launch) };
         let (client, downstream) = transport::pair();
         // A gate that won't open the server closes the client's connection.
         let Ok(env) = gate.open(&opening) else { return Ok(client) };
         let (upstream, end) = transport::pair();
+        self.launched(server, argv.unwrap_or_default(), env.clone());
         self.serve(server, actor, &env, end);
         self.relay(Exchanges::new(gate, server.clone()), downstream, upstream);
         Ok(client)
     }
 
     /// Starts a child whose standard streams end here: what a client or a gate
-    /// starts as its server. Gives both ends, and the environment that the child saw.
+    /// starts as its server, told `words` and `env`. Gives both ends, and what the
+    /// child saw of that.
     async fn child(
         &mut self,
         rendezvous: &Rendezvous,
+        words: &[String],
         env: &BTreeMap<String, String>,
-    ) -> Result<(Connection, Connection, BTreeMap<String, String>), String> {
+    ) -> Result<(Connection, Connection, Hello), String> {
         let program = self.program.as_deref().ok_or("stdio needs the program that children are started from")?;
-        let Child { connection, process } = Child::spawn(&rendezvous.argv(program), env, None)
+        let Child { connection, process } = Child::spawn(&rendezvous.argv(program, words), env, None)
             .map_err(|error| format!("{} can't be started: {error}", program.display()))?;
         let (hello, end) = tokio::select! {
             biased;
@@ -214,26 +228,33 @@ impl Wiring {
             }
         };
         self.processes.push(process);
-        Ok((connection, end, hello.env))
+        Ok((connection, end, hello))
     }
 
-    async fn connect_stdio(&mut self, server: &ServerName) -> Result<Connection, String> {
+    async fn connect_stdio(&mut self, server: &ServerName, launch: Option<&Launch>) -> Result<Connection, String> {
         let actor = self.actor(server)?;
+        // The argv that identifies a server must not vary from launch to launch,
+        // as the port and the token of a rendezvous do.
+        let own = || vec!["gateproof-endpoint".to_owned(), server.to_string()];
+        let argv = launch.and_then(|launch| launch.argv.clone()).unwrap_or_else(own);
+        let env = launch.map(|launch| launch.env.clone()).unwrap_or_default();
         let upstream = Rendezvous::bind().await.map_err(|error| error.to_string())?;
         let Some(gate) = self.gate.clone() else {
-            let (client, end, env) = self.child(&upstream, &BTreeMap::new()).await?;
-            self.serve(server, actor, &env, end);
+            let (client, end, seen) = self.child(&upstream, &argv, &env).await?;
+            self.launched(server, seen.words(), known(&seen.env, &env));
+            self.serve(server, actor, &seen.env, end);
             return Ok(client);
         };
         let downstream = Rendezvous::bind().await.map_err(|error| error.to_string())?;
-        let (client, gate_end, _) = self.child(&downstream, &BTreeMap::new()).await?;
-        // The argv that identifies a server must not vary from launch to launch,
-        // as the port and the token of a rendezvous do.
-        let reach = Reach::Argv(vec!["gateproof-endpoint".to_owned(), server.to_string()]);
-        let opening = Opening { server: server.clone(), reach, env: BTreeMap::new() };
-        let Ok(env) = gate.open(&opening) else { return Ok(client) };
-        let (upstream, end, env) = self.child(&upstream, &env).await?;
-        self.serve(server, actor, &env, end);
+        let (client, gate_end, _) = self.child(&downstream, &[], &BTreeMap::new()).await?;
+        let reach = Reach::Argv(argv.clone());
+        let opening = Opening { server: server.clone(), reach, env: env.clone(), layer: layer(launch) };
+        // A gate that won't start the server closes the client's connection.
+        let Ok(chosen) = gate.open(&opening) else { return Ok(client) };
+        let (upstream, end, seen) = self.child(&upstream, &argv, &chosen).await?;
+        let named = chosen.iter().chain(&env).map(|(name, value)| (name.clone(), value.clone())).collect();
+        self.launched(server, seen.words(), known(&seen.env, &named));
+        self.serve(server, actor, &seen.env, end);
         self.relay(Exchanges::new(gate, server.clone()), gate_end, upstream);
         Ok(client)
     }
@@ -245,7 +266,8 @@ impl Wiring {
         };
         let Listener { url: front, connection: downstream } =
             Listener::bind().await.map_err(|error| error.to_string())?;
-        let opening = Opening { server: server.clone(), reach: Reach::Url(url.clone()), env: BTreeMap::new() };
+        let reach = Reach::Url(url.clone());
+        let opening = Opening { server: server.clone(), reach, env: BTreeMap::new(), layer: Layer::User };
         if gate.open(&opening).is_ok() {
             let exchanges = Exchanges::new(gate, server.clone());
             let upstream = http::connect(&url, Arc::new(exchanges.clone()));
@@ -255,11 +277,27 @@ impl Wiring {
     }
 }
 
+/// Where the host read the launch.
+fn layer(launch: Option<&Launch>) -> Layer {
+    match launch.and_then(|launch| launch.layer) {
+        Some(case::Layer::Project) => Layer::Project,
+        Some(case::Layer::System) => Layer::System,
+        Some(case::Layer::User) | None => Layer::User,
+    }
+}
+
+/// Of the environment that a child saw, what somebody chose for it: the rest is
+/// this machine's.
+fn known(seen: &BTreeMap<String, String>, chosen: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+    let of = seen.iter().filter(|(name, _)| chosen.contains_key(*name));
+    of.map(|(name, value)| (name.clone(), value.clone())).collect()
+}
+
 impl World for Wiring {
-    async fn connect(&mut self, server: &ServerName) -> Result<Connection, String> {
+    async fn connect(&mut self, server: &ServerName, launch: Option<&Launch>) -> Result<Connection, String> {
         match self.kind {
-            transport::Kind::Memory => self.connect_memory(server),
-            transport::Kind::Stdio => self.connect_stdio(server).await,
+            transport::Kind::Memory => self.connect_memory(server, launch),
+            transport::Kind::Stdio => self.connect_stdio(server, launch).await,
             transport::Kind::Http => self.connect_http(server).await,
         }
     }
@@ -277,6 +315,12 @@ impl World for Wiring {
     fn restart(&mut self) {
         if let Some(gate) = &self.gate {
             gate.restart();
+        }
+    }
+
+    fn consent(&mut self, server: &ServerName, tool: &str, arguments: &str) {
+        if let Some(gate) = &self.gate {
+            gate.consent(server, tool, arguments);
         }
     }
 

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Attribution, Record, ablation, technique};
+use super::{Attribution, Record, ablation, coverage, technique};
 use crate::{
     case::{Kind, Level},
     fixture::suggest,
@@ -204,15 +204,14 @@ fn techniques(suite: &Suite, findings: &mut Findings) {
     const RULE: &str = "techniques are known and covered";
     for (source, file) in &suite.corpus.files {
         if !technique::is_known(&file.technique) {
-            let known = technique::TECHNIQUES.iter().map(|(id, _)| *id);
+            let known = technique::TECHNIQUES.iter().map(|known| known.id);
             let hint = suggest(&file.technique, known).map(|hint| format!("; {hint}")).unwrap_or_default();
             let message = format!("{}: there is no technique '{}'{hint}", file.id, file.technique);
             findings.error(RULE, source.name(), message);
         }
     }
-    let used: BTreeSet<&str> = suite.corpus.files.iter().map(|(_, file)| file.technique.as_str()).collect();
-    for (id, title) in technique::TECHNIQUES.iter().filter(|(id, _)| !used.contains(id)) {
-        findings.note(RULE, "", format!("{id} {title}: not covered"));
+    for (row, hole) in coverage(suite).holes() {
+        findings.note(RULE, "", format!("{} {}: {hole}", row.technique, row.name));
     }
 }
 

@@ -1,6 +1,6 @@
 //! The client's end of one server's session.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
 
@@ -29,17 +29,34 @@ pub(super) struct Peer {
     pub(super) http: bool,
     /// Headers of every request.
     pub(super) headers: Headers,
+    /// What the client answers to the server's requests, by method.
+    pub(super) answers: BTreeMap<String, String>,
     /// HTTP requests whose response has not ended.
     pub(super) open_exchanges: BTreeSet<Exchange>,
 }
 
 impl Peer {
     /// Sends a message and records it.
-    pub(super) async fn send(&mut self, recorder: &Recorder, exchange: Exchange, body: Bytes) {
+    /// `own` are headers of this message alone; an empty one is taken away.
+    pub(super) async fn send(
+        &mut self,
+        recorder: &Recorder,
+        exchange: Exchange,
+        body: Bytes,
+        own: &BTreeMap<String, String>,
+    ) {
         let (carrier, dress) = if self.http {
             self.open_exchanges.insert(exchange);
-            let dress = Dress { headers: self.headers.clone(), verb: Some("POST"), status: None };
-            (Carrier::Request { verb: Verb::Post, headers: self.headers.clone() }, dress)
+            let mut headers = self.headers.clone();
+            for (name, value) in own {
+                let name = name.to_lowercase();
+                headers.retain(|(known, _)| *known != name);
+                if !value.is_empty() {
+                    headers.push((name, value.clone()));
+                }
+            }
+            let dress = Dress { headers: headers.clone(), verb: Some("POST"), status: None };
+            (Carrier::Request { verb: Verb::Post, headers }, dress)
         } else {
             (Carrier::Line, Dress::default())
         };
@@ -89,9 +106,23 @@ impl Peer {
         }
         settle(frame, form, status, &message, awaited);
         if message.shape() == Shape::Request && matches!(form, Form::Event) {
-            return message.id().map(|id| answer_to(id, message.method().unwrap_or_default()));
+            return message.id().map(|id| self.answer_to(id, message.method().unwrap_or_default()));
         }
         None
+    }
+
+    /// What the client answers to a server's request: what the case says; else
+    /// what a client without any capability does.
+    fn answer_to(&self, id: &Id, method: &str) -> Bytes {
+        match self.answers.get(method).map(String::as_str).or((method == "ping").then_some("{}")) {
+            Some(result) => format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#).into(),
+            None => crate::protocol::error_reply(
+                Some(id),
+                crate::protocol::METHOD_NOT_FOUND,
+                "this client offers no such thing",
+                None,
+            ),
+        }
     }
 }
 
@@ -113,12 +144,4 @@ fn settle(frame: &Frame, form: Form, status: Option<u16>, message: &Message, awa
             waits.answer = Some(Answer::Reply(frame.body.clone()));
         }
     }
-}
-
-/// What a client without any capability answers to a server's request.
-fn answer_to(id: &Id, method: &str) -> Bytes {
-    if method == "ping" {
-        return format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#).into();
-    }
-    crate::protocol::error_reply(Some(id), crate::protocol::METHOD_NOT_FOUND, "this client offers no such thing", None)
 }

@@ -11,8 +11,8 @@ use super::{
     wire,
 };
 use crate::{
-    case::{self, Case, Emit, Mutation, Obey, Open, Step, Until},
-    protocol::{Id, Leg, Message, Revision, ServerName, strict::Node},
+    case::{self, Case, Emit, Launch, List, Mutation, Obey, Open, Step, Until},
+    protocol::{Id, Leg, Message, Revision, ServerName, Shape, strict::Node},
     transcript::{Answer, Event, Mark, Recorder},
     transport::{Close, Connection, Exchange, Headers},
 };
@@ -38,7 +38,13 @@ impl Default for Deadlines {
 /// servers' own acts.
 pub trait World {
     /// Connects the client towards a server, through the gate if there is one.
-    fn connect(&mut self, server: &ServerName) -> impl Future<Output = Result<Connection, String>> + Send;
+    /// `launch` says how the host launches the server, where that is not the
+    /// harness's own way.
+    fn connect(
+        &mut self,
+        server: &ServerName,
+        launch: Option<&Launch>,
+    ) -> impl Future<Output = Result<Connection, String>> + Send;
 
     /// Whether connections are HTTP.
     fn http(&self) -> bool;
@@ -48,6 +54,9 @@ pub trait World {
 
     /// The gate, if there is one, restarts with what it stored.
     fn restart(&mut self);
+
+    /// The user consents to one call of `tool`, with these arguments (JSON text).
+    fn consent(&mut self, server: &ServerName, tool: &str, arguments: &str);
 
     /// The server changes.
     ///
@@ -104,10 +113,16 @@ impl<'a, W: World> Session<'a, W> {
         let server = step.server().cloned().unwrap_or_else(|| self.case.first_server());
         match step {
             Step::Open(open) => self.open(&server, open).await?,
-            Step::List(list) => self.list(&server, list.what.as_deref()).await?,
+            Step::List(list) => self.list(&server, list).await?,
             Step::Approve(_) => {
                 self.world.approve(&server);
                 self.recorder.event(Event::Acted(format!("the host approves what {server} lists")));
+            }
+            Step::Consent(consent) => {
+                let arguments = consent.arguments.as_deref().unwrap_or("{}");
+                self.world.consent(&server, &consent.tool, arguments);
+                let what = format!("the user consents to one call of {} on {server}", consent.tool);
+                self.recorder.event(Event::Acted(what));
             }
             Step::Mutate(mutation) => self.mutate(&server, mutation).await?,
             Step::Emit(Emit { text, .. }) => self.emit(&server, text.clone().into()).await,
@@ -152,21 +167,23 @@ impl<'a, W: World> Session<'a, W> {
     async fn send_step(&mut self, server: &ServerName, step: &Step) -> Result<Option<Sent>, String> {
         let label = self.labels.next().unwrap_or_default();
         let id = self.fresh_id();
-        let (body, until, id): (Bytes, Until, Option<Id>) = match step {
+        let none = BTreeMap::new();
+        let (body, until, id, own): (Bytes, Until, Option<Id>, _) = match step {
             Step::Call(call) => {
-                (wire::request(&id, "tools/call", Some(&wire::call(call))).into(), call.until, Some(id))
+                (wire::request(&id, "tools/call", Some(&wire::call(call))).into(), call.until, Some(id), &call.headers)
             }
             Step::Obey(Obey { seen, call }) => {
                 if !self.client_saw(seen) {
                     return Ok(None);
                 }
-                (wire::request(&id, "tools/call", Some(&wire::call(call))).into(), call.until, Some(id))
+                (wire::request(&id, "tools/call", Some(&wire::call(call))).into(), call.until, Some(id), &call.headers)
             }
             Step::Request(request) => {
-                (wire::request(&id, &request.method, request.params.as_deref()).into(), request.until, Some(id))
+                let text = wire::request(&id, &request.method, request.params.as_deref());
+                (text.into(), request.until, Some(id), &request.headers)
             }
             Step::Notify(notify) => {
-                (wire::notification(&notify.method, notify.params.as_deref()).into(), Until::Sent, None)
+                (wire::notification(&notify.method, notify.params.as_deref()).into(), Until::Sent, None, &none)
             }
             Step::Send(raw) => {
                 let body: Bytes = match (&raw.text, &raw.base64) {
@@ -178,11 +195,11 @@ impl<'a, W: World> Session<'a, W> {
                     (None, None) => return Err(format!("step '{label}' sends neither text nor base64")),
                 };
                 let own = Message::new(body.clone()).id().cloned();
-                (body, raw.until, own)
+                (body, raw.until, own, &raw.headers)
             }
             _ => return Err(format!("step '{label}' can't stand in a group")),
         };
-        Ok(Some(self.send(server, label, id, until, body).await?))
+        Ok(Some(self.send(server, label, id, until, body, own).await?))
     }
 
     async fn send(
@@ -192,6 +209,7 @@ impl<'a, W: World> Session<'a, W> {
         id: Option<Id>,
         until: Until,
         body: Bytes,
+        own: &BTreeMap<String, String>,
     ) -> Result<Sent, String> {
         self.next += 1;
         let exchange = Exchange(self.next);
@@ -206,7 +224,7 @@ impl<'a, W: World> Session<'a, W> {
             answer: Answer::NotAwaited,
         };
         let peer = self.peers.get_mut(server).ok_or_else(|| format!("{server} was not opened"))?;
-        peer.send(&self.recorder, exchange, body).await;
+        peer.send(&self.recorder, exchange, body, own).await;
         // On HTTP even a notification has a response, and waiting for it keeps
         // the order of steps.
         let nothing_comes = until == Until::Sent && !(peer.http && mark.id.is_none());
@@ -248,7 +266,7 @@ impl<'a, W: World> Session<'a, W> {
             };
             if let Some(reply) = peer.take(&self.recorder, &frame, awaited) {
                 self.next += 1;
-                peer.send(&self.recorder, Exchange(self.next), reply).await;
+                peer.send(&self.recorder, Exchange(self.next), reply, &BTreeMap::new()).await;
             }
         }
         Ok(())
@@ -257,7 +275,9 @@ impl<'a, W: World> Session<'a, W> {
     async fn open(&mut self, server: &ServerName, open: &Open) -> Result<(), String> {
         let label = self.labels.next().unwrap_or_default();
         if !self.peers.contains_key(server) {
-            let connection = self.world.connect(server).await?;
+            let used = self.case.servers().find(|(name, _)| name == server);
+            let launch = open.launch.as_ref().or(used.and_then(|(_, used)| used.launch.as_ref()));
+            let connection = self.world.connect(server, launch).await?;
             let http = self.world.http();
             let headers: Headers = if http {
                 self.case.body.host.headers.iter().map(|(k, v)| (k.to_lowercase(), v.clone())).collect()
@@ -269,13 +289,14 @@ impl<'a, W: World> Session<'a, W> {
                 connection,
                 http,
                 headers,
+                answers: self.answers(),
                 open_exchanges: std::collections::BTreeSet::new(),
             };
             self.peers.insert(server.clone(), peer);
         }
         let id = self.fresh_id();
         let text = wire::request(&id, "initialize", Some(&wire::opening(open, self.revision)));
-        let sent = self.send(server, label, Some(id), Until::Reply, text.into()).await?;
+        let sent = self.send(server, label, Some(id), Until::Reply, text.into(), &open.headers).await?;
         let marks = self.settle(server, vec![sent]).await?;
         let Some(Answer::Reply(reply)) = marks.into_iter().next().map(|mark| mark.answer) else { return Ok(()) };
         let reply = Message::new(reply);
@@ -293,7 +314,7 @@ impl<'a, W: World> Session<'a, W> {
         let streams = self.case.body.steps.iter().any(case::speaks_unasked);
         if let Some(peer) = self.peers.get_mut(server) {
             let text = wire::notification("notifications/initialized", None);
-            peer.send(&self.recorder, exchange, text.into()).await;
+            peer.send(&self.recorder, exchange, text.into(), &open.headers).await;
             if peer.http {
                 let mut awaited = [Awaited { id: None, exchange, until: Until::Reply, answer: None }];
                 let deadline = Instant::now() + self.deadlines.step;
@@ -307,17 +328,17 @@ impl<'a, W: World> Session<'a, W> {
         Ok(())
     }
 
-    async fn list(&mut self, server: &ServerName, what: Option<&str>) -> Result<(), String> {
+    async fn list(&mut self, server: &ServerName, list: &List) -> Result<(), String> {
         /// A careless client follows any cursor; the harness must still end.
         const PAGES: usize = 200;
         let label = self.labels.next().unwrap_or_default();
-        let method = wire::listing(what)?;
+        let method = wire::listing(list.what.as_deref())?;
         let mut cursor = None;
         for _ in 0..PAGES {
             let id = self.fresh_id();
             let params = cursor.take().map(|cursor: String| format!(r#"{{"cursor":{cursor}}}"#));
             let text = wire::request(&id, method, params.as_deref());
-            let sent = self.send(server, label.clone(), Some(id), Until::Reply, text.into()).await?;
+            let sent = self.send(server, label.clone(), Some(id), Until::Reply, text.into(), &list.headers).await?;
             let marks = self.settle(server, vec![sent]).await?;
             if let Some(Answer::Reply(reply)) = marks.first().map(|mark| &mark.answer) {
                 let reply = Message::new(reply.clone());
@@ -345,20 +366,39 @@ impl<'a, W: World> Session<'a, W> {
     /// to say that it won't.
     async fn emit(&mut self, server: &ServerName, text: Bytes) {
         self.world.emit(server, &text);
+        let message = Message::new(text.clone());
+        let asks = message.id().filter(|_| message.shape() == Shape::Request);
+        let recorder = self.recorder.clone();
         let deadline = Instant::now() + self.deadlines.settle;
         while let Some(peer) = self.peers.get_mut(server) {
-            let Ok(Some(frame)) = tokio::time::timeout_at(deadline, peer.connection.incoming.recv()).await else {
+            let news = recorder.news();
+            // A request that something in the way answered never comes here.
+            if asks.is_some_and(|id| answered(&recorder, server, id)) {
                 return;
+            }
+            let frame = tokio::select! {
+                biased;
+                frame = peer.connection.incoming.recv() => frame,
+                () = news => continue,
+                () = tokio::time::sleep_until(deadline) => None,
             };
+            let Some(frame) = frame else { return };
             let arrived = frame.body == text;
             if let Some(reply) = peer.take(&self.recorder, &frame, &mut []) {
                 self.next += 1;
-                peer.send(&self.recorder, Exchange(self.next), reply).await;
+                peer.send(&self.recorder, Exchange(self.next), reply, &BTreeMap::new()).await;
             }
             if arrived {
                 return;
             }
         }
+    }
+
+    /// The client's answers, each on one line: JSON holds line breaks only between
+    /// its tokens.
+    fn answers(&self) -> BTreeMap<String, String> {
+        let answers = self.case.body.host.answers.iter();
+        answers.map(|(method, text)| (method.clone(), text.replace(['\n', '\r'], " "))).collect()
     }
 
     /// Closes in order and takes in what still comes.
@@ -397,6 +437,17 @@ impl<'a, W: World> Session<'a, W> {
         self.next += 1;
         Id::Number(self.next.to_string())
     }
+}
+
+/// Whether the server has got an answer to its request.
+fn answered(recorder: &Recorder, server: &ServerName, id: &Id) -> bool {
+    recorder.with(|transcript| {
+        transcript.at_server().any(|crossing| {
+            crossing.server == *server
+                && crossing.message.shape() == Shape::Response
+                && crossing.message.id() == Some(id)
+        })
+    })
 }
 
 fn reason(connection: &Connection) -> String {

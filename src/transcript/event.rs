@@ -76,6 +76,15 @@ pub struct Mark {
 pub enum Event {
     /// A message crossed a leg.
     Crossed(Crossing),
+    /// A server was launched: what it was told, as it saw it.
+    Launched {
+        /// Which server.
+        server: ServerName,
+        /// Its arguments.
+        argv: Vec<String>,
+        /// Its environment, as far as the host or the gate chose it.
+        env: BTreeMap<String, String>,
+    },
     /// The harness changed a server, or the host approved: says what.
     Acted(String),
     /// A connection ended, at the client (downstream) or the server (upstream).

@@ -42,6 +42,13 @@ pub struct Hello {
     pub env: BTreeMap<String, String>,
 }
 
+impl Hello {
+    /// The command of the server that the relay stands for.
+    pub fn words(&self) -> Vec<String> {
+        self.argv.iter().skip_while(|word| *word != "--").skip(1).cloned().collect()
+    }
+}
+
 /// The first line of a relay.
 #[derive(Serialize, Deserialize)]
 struct Opening {
@@ -71,11 +78,13 @@ impl Rendezvous {
         Ok(Self { listener, address, token })
     }
 
-    /// What starts a relay to here, where `program` is this program.
-    pub fn argv(&self, program: &Path) -> Vec<String> {
+    /// What starts a relay to here, where `program` is this program and `words`
+    /// the command of the server that it stands for.
+    pub fn argv(&self, program: &Path, words: &[String]) -> Vec<String> {
         let program = program.to_string_lossy().into_owned();
         let address = self.address.to_string();
-        vec![program, VERB.to_owned(), "--to".to_owned(), address, "--token".to_owned(), self.token.clone()]
+        let own = [program, VERB.to_owned(), "--to".to_owned(), address, "--token".to_owned(), self.token.clone()];
+        own.into_iter().chain(std::iter::once("--".to_owned())).chain(words.iter().cloned()).collect()
     }
 
     /// Waits for the next relay; whoever does not know the token is sent away.
@@ -177,9 +186,10 @@ mod tests {
     #[tokio::test]
     async fn argv_says_where_to() {
         let rendezvous = Rendezvous::bind().await.unwrap();
-        let argv = rendezvous.argv(Path::new("gateproof"));
+        let argv = rendezvous.argv(Path::new("gateproof"), &["server".to_owned(), "--".to_owned()]);
         assert_eq!(argv[..3], ["gateproof", "__bridge", "--to"]);
         assert!(argv[3].starts_with("127.0.0.1:"));
+        assert_eq!(argv[6..], ["--", "server", "--"]);
         assert_eq!((argv[4].as_str(), argv[5].len()), ("--token", 32));
         let other = Rendezvous::bind().await.unwrap();
         assert_ne!(other.token, rendezvous.token);

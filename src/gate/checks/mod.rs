@@ -14,30 +14,40 @@ mod definition_pins;
 mod delegated_identity;
 mod description_scan;
 mod host_schema;
+mod launch_consent;
+mod list_integrity;
+mod name_collision;
+mod origin;
 mod protocol_version;
 mod redirects;
 mod reply_correlation;
 mod result_scope;
 mod result_shape;
 mod size_limits;
+mod strict_envelope;
 mod tool_allowlist;
 
 /// Every check, in the order in which findings are reported.
 pub const ALL: &[&dyn Check] = &[
-    &reply_correlation::ReplyCorrelation,
+    &strict_envelope::StrictEnvelope,
     &size_limits::SizeLimits,
+    &reply_correlation::ReplyCorrelation,
     &protocol_version::ProtocolVersion,
     &content_type::ContentType,
     &redirects::Redirects,
+    &origin::Origin,
     &tool_allowlist::ToolAllowlist,
     &host_schema::HostSchema,
+    &list_integrity::ListIntegrity,
     &description_scan::DescriptionScan,
     &definition_pins::DefinitionPins,
+    &name_collision::NameCollision,
     &argument_schema::ArgumentSchema,
     &argument_scope::ArgumentScope,
     &delegated_identity::DelegatedIdentity,
     &result_shape::ResultShape,
     &result_scope::ResultScope,
+    &launch_consent::LaunchConsent,
 ];
 
 /// A check's permanent id.

@@ -49,6 +49,7 @@ impl ServerFacts {
                     definition,
                     input_schema: text(item.node.member("inputSchema")),
                     output_schema: text(item.node.member("outputSchema")),
+                    doubt: item.doubt,
                 };
                 self.tools.insert(name.clone(), tool);
             }

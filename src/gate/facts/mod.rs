@@ -4,6 +4,8 @@
 //! check's verdict depends on another's.
 
 mod listed;
+mod names;
+mod pages;
 mod pinned;
 mod read;
 mod server;
@@ -11,6 +13,8 @@ mod server;
 use std::{collections::BTreeMap, sync::Arc};
 
 pub use listed::Pass;
+pub use names::{Claim, Claims};
+pub use pages::{Page, Pages};
 pub use pinned::{PinFacts, Standing};
 pub use server::ServerFacts;
 
@@ -25,6 +29,22 @@ pub struct InFlight {
     pub method: String,
     /// The tool, for a call of one by a string.
     pub tool: Option<String>,
+    /// The whole request.
+    pub request: Message,
+}
+
+impl InFlight {
+    /// Whether it asks for a listing from its beginning.
+    pub(super) fn is_first_page(&self) -> bool {
+        self.request.params().and_then(|params| params.member("cursor")).is_none()
+    }
+}
+
+/// A request of the server's that the client has not answered yet.
+#[derive(Clone, Debug)]
+pub struct Asked {
+    /// Its method.
+    pub method: String,
     /// The whole request.
     pub request: Message,
 }
@@ -47,12 +67,18 @@ pub(super) struct Absorbed {
     pub(super) answered: Option<InFlight>,
     /// The definitions in the reply to a listing.
     pub(super) listing: Option<Listing>,
+    /// Where the page stands in its listing, for the reply to one.
+    pub(super) page: Option<Page>,
     /// The event is a request, and is in flight from now on.
     pub(super) taken: bool,
     /// The event is a request under an id that was in flight already.
     pub(super) id_in_use: bool,
     /// For a progress notification of the server.
     pub(super) progress: Option<Progress>,
+    /// The server's request that the client answers.
+    pub(super) asked: Option<Asked>,
+    /// The event is a call that the user consented to.
+    pub(super) consented: bool,
 }
 
 /// A tool as the server listed it last.
@@ -64,12 +90,15 @@ pub struct KnownTool {
     pub input_schema: Option<Arc<str>>,
     /// The output schema's raw text, where there is one.
     pub output_schema: Option<Arc<str>>,
+    /// Why two readers may take the definition for different things, if they may.
+    pub doubt: Option<&'static str>,
 }
 
 /// What is known of a session with all its servers.
 #[derive(Debug, Default)]
 pub struct Facts {
     servers: BTreeMap<ServerName, ServerFacts>,
+    names: Claims,
 }
 
 static NOTHING: std::sync::LazyLock<ServerFacts> = std::sync::LazyLock::new(ServerFacts::default);
@@ -78,6 +107,11 @@ impl Facts {
     /// What is known of a server.
     pub fn server(&self, name: &ServerName) -> &ServerFacts {
         self.servers.get(name).unwrap_or(&NOTHING)
+    }
+
+    /// Which tool names were listed, over all servers.
+    pub fn names(&self) -> &Claims {
+        &self.names
     }
 
     fn server_mut(&mut self, name: &ServerName) -> &mut ServerFacts {
@@ -98,26 +132,38 @@ impl Facts {
             Event::Opening(opening) => {
                 let Opening { reach, .. } = opening;
                 facts.reach = Some(reach.clone());
+                facts.approved_reach.get_or_insert_with(|| reach.clone());
                 // A new connection is a new id space.
                 facts.in_flight.clear();
                 facts.settled.clear();
                 facts.progress.clear();
                 facts.passes.clear();
+                facts.pages.clear();
                 facts.negotiated = None;
+                facts.asked.clear();
+                facts.consents.clear();
+                facts.initialize = None;
                 if let Some(keeper) = keeper {
                     facts.pinned.opening(keeper, Owner::of(opening));
                 }
             }
             Event::Approval(_) => {
+                facts.approved_reach.clone_from(&facts.reach);
                 if let Some(keeper) = keeper {
                     facts.pinned.approved(keeper);
                 }
             }
+            Event::Consent(consent) => facts.consented(consent.tool, consent.arguments),
             Event::Passing(Passing { direction: Direction::Requestward, message, .. }) => {
                 return facts.requested(message);
             }
             Event::Passing(Passing { direction: Direction::Replyward, message, .. }) => {
-                return facts.replied(message, policy, keeper);
+                let absorbed = facts.replied(message, policy, keeper);
+                if let (Some(listing), Some(answered)) = (&absorbed.listing, &absorbed.answered) {
+                    let join = rules.policy().names.join.as_deref();
+                    self.names.listed(event.server(), listing, answered.is_first_page(), join);
+                }
+                return absorbed;
             }
             Event::Head(_) | Event::Hop(_) => {}
         }
@@ -127,6 +173,11 @@ impl Facts {
     /// A request was refused: it will never be answered by the server.
     pub(super) fn refused(&mut self, server: &ServerName, id: &Id) {
         self.server_mut(server).forget(id);
+    }
+
+    /// A request of the server's was refused: the client will never answer it.
+    pub(super) fn unasked(&mut self, server: &ServerName, id: &Id) {
+        self.server_mut(server).asked.remove(id);
     }
 
     /// A request was answered in the server's place.

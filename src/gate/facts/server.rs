@@ -4,12 +4,15 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::{
     super::{Listing, ListingKind, Reach, ServerPolicy, check},
-    Absorbed, InFlight, KnownTool, Pass, PinFacts, Progress,
+    Absorbed, Asked, InFlight, KnownTool, Pages, Pass, PinFacts, Progress,
     pinned::Keeper,
 };
-use crate::protocol::{
-    Id, Message, Shape,
-    strict::{Kind, Node},
+use crate::{
+    digest::{Fingerprint, fingerprint},
+    protocol::{
+        Id, Message, Shape,
+        strict::{self, Kind, Node},
+    },
 };
 
 /// Late replies are told from invented ones for this many requests back.
@@ -18,8 +21,11 @@ const REMEMBERED: usize = 4096;
 /// What is known of one server's session.
 #[derive(Debug, Default)]
 pub struct ServerFacts {
-    /// How it was reached.
+    /// How it was reached last, or was to be.
     pub reach: Option<Reach>,
+    /// How it was reached first, or when the host approved last: what a launch is
+    /// held against.
+    pub approved_reach: Option<Reach>,
     /// What the client asked and the server has not answered.
     pub in_flight: HashMap<Id, InFlight>,
     /// Requests that were answered or cancelled: a late reply to one is no attack.
@@ -34,8 +40,16 @@ pub struct ServerFacts {
     pub listed_so_far: BTreeMap<ListingKind, usize>,
     /// The protocol version that the session was opened in, where the policy allows it.
     pub negotiated: Option<String>,
+    /// The client's `initialize`, with what it declared.
+    pub initialize: Option<Message>,
+    /// What the server asked and the client has not answered.
+    pub asked: HashMap<Id, Asked>,
+    /// Calls that the user consented to and that have not been made.
+    pub(super) consents: Vec<(String, Fingerprint)>,
     /// How far each progress token has come.
     pub(super) progress: HashMap<Id, f64>,
+    /// How the pages of the latest listing hang together.
+    pub pages: BTreeMap<ListingKind, Pages>,
 }
 
 impl ServerFacts {
@@ -72,12 +86,16 @@ impl ServerFacts {
                     return Absorbed { id_in_use: true, ..Absorbed::default() };
                 }
                 let tool = message.called_tool().map(str::to_owned);
+                if method == "initialize" {
+                    self.initialize = Some(message.clone());
+                }
+                let consented = self.take_consent(message);
                 let request = InFlight { method: method.to_owned(), tool, request: message.clone() };
                 self.in_flight.insert(id.clone(), request);
                 if let Some(token) = progress_token(message) {
                     self.progress.insert(token, f64::NEG_INFINITY);
                 }
-                Absorbed { taken: true, ..Absorbed::default() }
+                Absorbed { taken: true, consented, ..Absorbed::default() }
             }
             (Shape::Notification, _, Some("notifications/cancelled")) => {
                 let id = message.params().and_then(|params| params.member("requestId")).and_then(Id::of);
@@ -87,24 +105,61 @@ impl ServerFacts {
                 }
                 Absorbed::default()
             }
+            (Shape::Response, Some(id), _) => Absorbed { asked: self.asked.remove(id), ..Absorbed::default() },
             _ => Absorbed::default(),
         }
+    }
+
+    /// The user consents to one call.
+    pub(super) fn consented(&mut self, tool: &str, arguments: &str) {
+        // What can't be told apart by a reader is no consent to anything.
+        if let Ok(document) = strict::parse(arguments.as_bytes()) {
+            let fingerprint = fingerprint(arguments.as_bytes(), &document.root);
+            self.consents.push((tool.to_owned(), fingerprint));
+        }
+    }
+
+    /// Uses up the consent for a call, where there is one.
+    fn take_consent(&mut self, message: &Message) -> bool {
+        if self.consents.is_empty() {
+            return false;
+        }
+        let Some(tool) = message.called_tool() else { return false };
+        let arguments = message.params().and_then(|params| params.member("arguments"));
+        let given = match arguments {
+            Some(node) => fingerprint(message.raw(), node),
+            None => strict::parse(b"{}").map_or(Fingerprint::of(b""), |document| fingerprint(b"{}", &document.root)),
+        };
+        let found = self.consents.iter().position(|(name, wanted)| name == tool && *wanted == given);
+        found.map(|index| self.consents.remove(index)).is_some()
     }
 
     pub(super) fn replied(&mut self, message: &Message, policy: &ServerPolicy, keeper: Option<Keeper<'_>>) -> Absorbed {
         match message.shape() {
             Shape::Notification => self.notified(message),
+            Shape::Request => {
+                if let (Some(id), Some(method)) = (message.id(), message.method()) {
+                    let asked = Asked { method: method.to_owned(), request: message.clone() };
+                    self.asked.entry(id.clone()).or_insert(asked);
+                }
+                Absorbed::default()
+            }
             Shape::Response => {
                 let Some(id) = message.id() else { return Absorbed::default() };
                 let Some(answered) = self.forget(id) else { return Absorbed::default() };
                 self.remember(id.clone());
-                let listing =
-                    ListingKind::of(&answered.method).and_then(|kind| Listing::read(kind, message, keeper.is_some()));
-                if let Some(listing) = &listing {
-                    let first = begins_a_listing(&answered);
-                    let complete = self.listed(listing, message.raw(), first);
-                    if let (Some(keeper), Some(pass)) = (keeper, self.passes.get(&listing.kind)) {
-                        self.pinned.page(keeper, listing, pass, first, complete);
+                let kind = ListingKind::of(&answered.method);
+                let listing = kind.and_then(|kind| Listing::read(kind, message, keeper.is_some()));
+                let mut page = None;
+                if let Some((kind, result)) = kind.zip(message.result()) {
+                    let cursor = answered.request.params().and_then(|params| params.member("cursor"));
+                    let cursor = cursor.filter(|cursor| !matches!(cursor.kind, Kind::Null));
+                    page = Some(self.pages.entry(kind).or_default().turned(cursor, result.member("nextCursor")));
+                    if let Some(listing) = &listing {
+                        let complete = self.listed(listing, message.raw(), cursor.is_none());
+                        if let (Some(keeper), Some(pass)) = (keeper, self.passes.get(&kind)) {
+                            self.pinned.page(keeper, listing, pass, cursor.is_none(), complete);
+                        }
                     }
                 }
                 match answered.method.as_str() {
@@ -116,7 +171,7 @@ impl ServerFacts {
                     }
                     _ => {}
                 }
-                Absorbed { answered: Some(answered), listing, ..Absorbed::default() }
+                Absorbed { answered: Some(answered), listing, page, ..Absorbed::default() }
             }
             _ => Absorbed::default(),
         }
@@ -136,7 +191,11 @@ impl ServerFacts {
     fn notified(&mut self, message: &Message) -> Absorbed {
         let mut progress = None;
         match message.method() {
-            Some("notifications/tools/list_changed") => self.changed(ListingKind::Tools),
+            Some("notifications/tools/list_changed") => {
+                self.changed(ListingKind::Tools);
+                // Consent was given to the tool as it was.
+                self.consents.clear();
+            }
             Some("notifications/resources/list_changed") => {
                 self.changed(ListingKind::Resources);
                 self.changed(ListingKind::Templates);
@@ -167,12 +226,6 @@ impl ServerFacts {
             _ => Progress::Stalled,
         }
     }
-}
-
-/// Whether a request asks for the first page of a list.
-fn begins_a_listing(request: &InFlight) -> bool {
-    let cursor = request.request.params().and_then(|params| params.member("cursor"));
-    cursor.is_none_or(|cursor| cursor.kind == Kind::Null)
 }
 
 fn progress_token(request: &Message) -> Option<Id> {

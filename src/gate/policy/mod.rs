@@ -1,5 +1,10 @@
 //! What a gate is told to enforce: one file a section.
 
+mod envelope;
+mod launch;
+mod listen;
+mod lists;
+mod names;
 mod pins;
 mod wire;
 
@@ -8,6 +13,11 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+pub use envelope::EnvelopePolicy;
+pub use launch::LaunchPolicy;
+pub use listen::ListenPolicy;
+pub use lists::ListPolicy;
+pub use names::NamesPolicy;
 pub use pins::{PinMode, PromptPins};
 pub use wire::{Redirects, WirePolicy};
 
@@ -24,6 +34,9 @@ pub struct Policy {
     /// Switches single checks off (`false`); what isn't named is on.
     #[serde(default)]
     pub checks: BTreeMap<String, bool>,
+    /// How the host tells the tools of several servers apart.
+    #[serde(default)]
+    pub names: NamesPolicy,
     /// Settings by server; a server that isn't named here may be talked to
     /// under `default`.
     #[serde(default)]
@@ -54,6 +67,14 @@ pub struct ServerPolicy {
     pub scan: ScanPolicy,
     /// What may come over the wire.
     pub wire: WirePolicy,
+    /// How it may be launched.
+    pub launch: LaunchPolicy,
+    /// Who may speak to the gate where it listens.
+    pub listen: ListenPolicy,
+    /// What the protocol's own members may say.
+    pub envelope: EnvelopePolicy,
+    /// How long listings may be.
+    pub lists: ListPolicy,
     /// Under whose identity calls run; the server's own unless given.
     pub identity: Option<IdentityPolicy>,
     /// Settings by tool.

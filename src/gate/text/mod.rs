@@ -13,5 +13,7 @@ mod scan;
 
 pub use cache::ScanCache;
 pub(super) use decode::percent_decoded;
+pub(super) use normalize::folded_key;
+pub(super) use normalize::is_invisible;
 pub use rules::{RULES, Rule};
 pub use scan::{Hit, described, is_rule, rule_ids, scan_node, scan_text};
