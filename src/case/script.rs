@@ -20,6 +20,10 @@ pub struct Host {
     pub delegations: Option<Vec<ServerName>>,
     /// Headers that the client sends to the gate (HTTP only).
     pub headers: BTreeMap<String, String>,
+    /// What the gate's store of approvals holds at the start, as raw text; a
+    /// store that nothing was ever put in unless given. Every server is reached
+    /// by the arguments `gateproof-endpoint` and its name, on any transport.
+    pub pin_store: Option<String>,
     /// What the client answers to a server's request, by method: the `result`
     /// as JSON text. Requests that aren't named get a -32601.
     pub answers: BTreeMap<String, String>,
@@ -77,6 +81,9 @@ pub enum Step {
     Emit(Emit),
     /// The client closes and connects anew; `open` again afterwards.
     Reconnect(On),
+    /// The gate restarts: connections to all servers end, and what it knew of the
+    /// session is gone. What it stored stays. `open` again afterwards.
+    Restart(Restart),
     /// Sends these at once and then waits for all.
     Together(Vec<Step>),
     /// Plays these many times over.
@@ -90,6 +97,11 @@ pub struct On {
     /// Which server.
     pub server: Option<ServerName>,
 }
+
+/// The gate restarts.
+#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Restart {}
 
 /// Opens a session.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
@@ -327,7 +339,7 @@ impl Step {
             Self::Consent(step) => step.server.as_ref(),
             Self::Mutate(step) => step.server.as_ref(),
             Self::Emit(step) => step.server.as_ref(),
-            Self::Together(_) | Self::Repeat(_) => None,
+            Self::Together(_) | Self::Repeat(_) | Self::Restart(_) => None,
         }
     }
 
@@ -356,6 +368,7 @@ impl Step {
             | Self::Mutate(_)
             | Self::Emit(_)
             | Self::Reconnect(_)
+            | Self::Restart(_)
             | Self::Together(_)
             | Self::Repeat(_) => return None,
         })

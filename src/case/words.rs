@@ -100,6 +100,7 @@ fn doing(step: &Step) -> String {
         Step::Mutate(mutation) => format!("the server changes{on}: {}", mutation_words(mutation)),
         Step::Emit(emit) => format!("the server says unasked{on}: {}", quote(&emit.text)),
         Step::Reconnect(_) => format!("the client closes and connects anew{on}"),
+        Step::Restart(_) => "the gate restarts, and keeps what it stored".to_owned(),
         Step::Together(_) | Step::Repeat(_) => String::new(),
     }
 }

@@ -1,9 +1,12 @@
 //! The reference gate: runs the checks that are on and composes what they propose.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 
 use super::{
-    Act, Context, Decision, Delegations, Event, Facts, Gate, Listing, Passing, Rewrite, Rules, Ruling, checks,
+    Act, Context, Decision, Delegations, Event, Facts, Gate, Listing, Passing, PinStore, Rewrite, Rules, Ruling,
+    SessionPins, checks,
     facts::Absorbed,
     proposals::{Answers, Proposals, Refusing},
 };
@@ -15,15 +18,24 @@ pub struct Guarded {
     rules: Rules,
     delegations: Delegations,
     facts: Facts,
+    store: Arc<dyn PinStore>,
     /// In which order the checks run. What they propose is always composed in
     /// the registry's order; tests permute this one to show that it is idle.
     order: Vec<usize>,
 }
 
 impl Guarded {
-    /// A gate at the start of a session.
+    /// A gate at the start of a session, which remembers approvals as long as it lives.
     pub fn new(rules: Rules, delegations: Delegations) -> Self {
-        Self { rules, delegations, facts: Facts::default(), order: (0..checks::ALL.len()).collect() }
+        let order = (0..checks::ALL.len()).collect();
+        Self { rules, delegations, facts: Facts::default(), store: Arc::new(SessionPins::default()), order }
+    }
+
+    /// The same gate with its approvals kept elsewhere.
+    #[must_use]
+    pub fn with_store(mut self, store: Arc<dyn PinStore>) -> Self {
+        self.store = store;
+        self
     }
 
     /// The same gate with its checks run in another order.
@@ -36,7 +48,7 @@ impl Guarded {
 
 impl Gate for Guarded {
     fn decide(&mut self, event: &Event<'_>) -> Ruling {
-        let absorbed = self.facts.absorb(&self.rules, event);
+        let absorbed = self.facts.absorb(&self.rules, &*self.store, event);
         let context = Context {
             rules: &self.rules,
             facts: &self.facts,

@@ -112,7 +112,7 @@ const ATTACKS: &[(&str, &[Step])] = &[
         &[
             |gate| gate.list(r#"[{"name":"other"}]"#),
             |gate| gate.exchange("initialize", "{}", &OPENED.replace("1.0", "2.0")),
-            |gate| gate.call("once", "{}"),
+            |gate| gate.call("other", "{}"),
         ],
     ),
 ];
@@ -211,6 +211,15 @@ const STEPS: &[Step] = &[
     |gate| gate.exchange("initialize", "{}", OPENED),
     |gate| gate.ask_with(r#"{"jsonrpc":"2.0","id":11,"method":"ping"}"#, &[("mcp-protocol-version", "2025-11-25")]),
     |gate| gate.list(&format!("[{GOOD},{GOOD},{GOOD}]")),
+    |gate| gate.exchange("prompts/list", "{}", r#"{"prompts":[{"name":"greet"}],"nextCursor":"2"}"#),
+    |gate| gate.exchange("prompts/get", r#"{"name":"greet"}"#, r#"{"messages":[]}"#),
+    |gate| gate.exchange("prompts/get", r#"{"name":"greet"}"#, r#"{"messages":[],"description":"Another."}"#),
+    |gate| gate.exchange("resources/templates/list", "{}", r#"{"resourceTemplates":[{"uriTemplate":"a:{b}"}]}"#),
+    |gate| gate.req("resources/read", r#"{"uri":"a:c"}"#),
+    |gate| {
+        gate.open(Reach::Memory, &[]);
+        gate.tell("")
+    },
     |gate| gate.exchange("tools/list", "{}", r#"{"tools":null,"nextCursor":"a","ttlMs":-1}"#),
     |gate| {
         gate.exchange("tools/list", r#"{"cursor":"a"}"#, r#"{"tools":[{"name":"other","Name":"x"}],"nextCursor":"a"}"#)

@@ -22,6 +22,7 @@ mod json;
 mod listing;
 mod naive;
 mod payload;
+mod pins;
 mod policy;
 mod proposals;
 mod rules;
@@ -35,17 +36,21 @@ pub use check::{Check, Context, Docs};
 pub use checks::CheckId;
 pub use event::{Approval, Consent, Event, Head, Hop, Layer, Opening, Passing, Reach};
 pub use facts::{
-    Asked, Calls, Count, Facts, InFlight, Known, KnownTool, NameClaim, NameClaims, Page, Pages, Progress, Reading,
-    Readings, ServerFacts, Stale, Versions,
+    Asked, Calls, Count, Facts, InFlight, Known, KnownTool, NameClaim, NameClaims, Page, Pages, Pass, PinFacts,
+    Progress, Reading, Readings, ServerFacts, Stale, Standing, Versions,
 };
-
 pub use guarded::Guarded;
 pub use listing::{Listed, Listing, ListingKind};
 pub use naive::Naive;
+pub use pins::{
+    Change, Definition, How, Loaded, Owner, Pin, PinKey, PinKind, PinStore, Pins, Place, SessionPins, Stamp,
+    StoreError, Trace,
+};
 pub use policy::{
     BudgetPolicy, BuildPolicy, EnvelopePolicy, Framing, FramingClaim, HiddenPolicy, HostDefinition, IdentityMode,
-    IdentityPolicy, LaunchPolicy, ListPolicy, ListenPolicy, NamesPolicy, Paging, PinMode, Policy, Redirects, Replay,
-    ResultScope, ResultShape, ScanPolicy, ServerPolicy, TextForm, ToolBudget, ToolPolicy, WirePolicy,
+    IdentityPolicy, LaunchPolicy, ListPolicy, ListenPolicy, NamesPolicy, Paging, PinMode, Policy, PromptPins,
+    Redirects, Replay, ResultScope, ResultShape, ScanPolicy, ServerPolicy, TextForm, ToolBudget, ToolPolicy,
+    WirePolicy,
 };
 pub use proposals::Proposals;
 pub use rules::{CheckSet, Delegation, Delegations, PolicyError, Rules};

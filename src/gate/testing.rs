@@ -241,6 +241,12 @@ impl Answer {
     }
 
     #[track_caller]
+    pub(super) fn says(&self, text: &str) -> &Self {
+        assert!(self.0.text().contains(text), "{}", self.0.text());
+        self
+    }
+
+    #[track_caller]
     pub(super) fn never_says(&self, text: &str) -> &Self {
         assert!(!self.0.text().contains(text), "{}", self.0.text());
         self

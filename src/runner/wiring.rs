@@ -312,6 +312,12 @@ impl World for Wiring {
         }
     }
 
+    fn restart(&mut self) {
+        if let Some(gate) = &self.gate {
+            gate.restart();
+        }
+    }
+
     fn consent(&mut self, server: &ServerName, tool: &str, arguments: &str) {
         if let Some(gate) = &self.gate {
             gate.consent(server, tool, arguments);

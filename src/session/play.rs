@@ -52,6 +52,9 @@ pub trait World {
     /// The host approves what the server lists now.
     fn approve(&mut self, server: &ServerName);
 
+    /// The gate, if there is one, restarts with what it stored.
+    fn restart(&mut self);
+
     /// The user consents to one call of `tool`, with these arguments (JSON text).
     fn consent(&mut self, server: &ServerName, tool: &str, arguments: &str);
 
@@ -124,6 +127,13 @@ impl<'a, W: World> Session<'a, W> {
                     self.close(peer).await;
                 }
                 self.recorder.event(Event::Acted(format!("the client reconnects to {server}")));
+            }
+            Step::Restart(_) => {
+                for (_, peer) in std::mem::take(&mut self.peers) {
+                    self.close(peer).await;
+                }
+                self.world.restart();
+                self.recorder.event(Event::Acted("the gate restarts".to_owned()));
             }
             Step::Together(_) => self.together(authored.inner(), n).await?,
             Step::Repeat(repeat) => {

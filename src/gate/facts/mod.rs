@@ -8,6 +8,8 @@ mod continued;
 mod listed;
 mod names;
 mod pages;
+mod pinned;
+mod read;
 mod server;
 mod versions;
 
@@ -16,12 +18,15 @@ use std::{collections::BTreeMap, sync::Arc};
 pub use calls::{Calls, Count, Known};
 pub(super) use continued::{Given, Sought, Unclear};
 pub use continued::{Reading, Readings};
+pub use listed::Pass;
 pub use names::{NameClaim, NameClaims};
 pub use pages::{Page, Pages};
+pub use pinned::{PinFacts, Standing};
 pub use server::ServerFacts;
 pub use versions::{Stale, Versions};
 
-use super::{Event, Listing, Opening, Passing, Rules};
+use self::pinned::Keeper;
+use super::{Event, Listing, Opening, Owner, Passing, PinStore, Rules};
 use crate::protocol::{Direction, Id, Message, ServerName};
 
 /// A request that the server has not answered yet.
@@ -126,35 +131,44 @@ impl Facts {
         self.servers.entry(name.clone()).or_default()
     }
 
-    /// Takes in an event before the checks see it.
-    pub(super) fn absorb(&mut self, rules: &Rules, event: &Event<'_>) -> Absorbed {
-        let policy = rules.policy().server(event.server());
-        let facts = self.server_mut(event.server());
+    /// Takes in an event before the checks see it. What it approves is kept in `store`.
+    pub(super) fn absorb(&mut self, rules: &Rules, store: &dyn PinStore, event: &Event<'_>) -> Absorbed {
+        let server = event.server();
+        let policy = rules.policy().server(server);
+        let facts = self.server_mut(server);
+        let keeper = policy.pins.map(|mode| Keeper { store, server, mode, messages: policy.pin_prompt_messages });
         match event {
-            Event::Opening(Opening { reach, .. }) => {
+            Event::Opening(opening) => {
+                let Opening { reach, .. } = opening;
                 facts.reach = Some(reach.clone());
                 facts.approved_reach.get_or_insert_with(|| reach.clone());
-                // A new connection is a new id space; what was approved stays, but
-                // a server that was started anew may list other things.
-                facts.stale.extend(facts.first_seen.iter().copied());
+                // A new connection is a new id space.
                 facts.in_flight.clear();
                 facts.calls.reconnected();
                 facts.settled.clear();
                 facts.progress.clear();
-                facts.paging.clear();
+                facts.passes.clear();
                 facts.pages.clear();
                 facts.negotiated = None;
                 facts.asked.clear();
                 facts.consents.clear();
                 facts.initialize = None;
+                if let Some(keeper) = keeper {
+                    facts.pinned.opening(keeper, Owner::of(opening));
+                }
             }
-            Event::Approval(_) => facts.approved(),
+            Event::Approval(_) => {
+                facts.approved_reach.clone_from(&facts.reach);
+                if let Some(keeper) = keeper {
+                    facts.pinned.approved(keeper);
+                }
+            }
             Event::Consent(consent) => facts.consented(consent.tool, consent.arguments),
             Event::Passing(Passing { direction: Direction::Requestward, message, .. }) => {
                 return facts.requested(message, policy);
             }
             Event::Passing(Passing { direction: Direction::Replyward, message, .. }) => {
-                let absorbed = facts.replied(message, policy);
+                let absorbed = facts.replied(message, policy, keeper);
                 if let (Some(listing), Some(answered)) = (&absorbed.listing, &absorbed.answered) {
                     let join = rules.policy().names.join.as_deref();
                     self.names.listed(event.server(), listing, answered.is_first_page(), join);

@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::{
-    super::{Listing, ListingKind, PinMode, Reach, ServerPolicy, check},
-    Absorbed, Asked, Calls, InFlight, KnownTool, Pages, Progress, Readings, Versions,
+    super::{Listing, ListingKind, Reach, ServerPolicy, check},
+    Absorbed, Asked, Calls, InFlight, KnownTool, Pages, Pass, PinFacts, Progress, Readings, Versions,
+    pinned::Keeper,
 };
 use crate::{
     digest::{Fingerprint, fingerprint},
@@ -31,18 +32,10 @@ pub struct ServerFacts {
     pub settled: BTreeSet<Id>,
     /// Tools as listed last.
     pub tools: BTreeMap<String, KnownTool>,
-    /// Fingerprints as listed last, by kind and name.
-    pub latest: BTreeMap<(ListingKind, String), Fingerprint>,
-    /// Approved fingerprints.
-    pub pins: BTreeMap<(ListingKind, String), Fingerprint>,
-    /// Kinds whose first listing is complete: from then on nothing is pinned unasked.
-    pub first_seen: BTreeSet<ListingKind>,
-    /// A `list_changed` came and the list has not been read again since.
-    pub stale: BTreeSet<ListingKind>,
-    /// The digest of the `instructions` that the server opened with last.
-    pub latest_instructions: Option<Fingerprint>,
-    /// Approved instructions; `Some(None)` where none were given at approval.
-    pub pinned_instructions: Option<Option<Fingerprint>>,
+    /// What is approved of it, where the policy pins.
+    pub pinned: PinFacts,
+    /// Listings that are being read, or were read last.
+    pub passes: BTreeMap<ListingKind, Pass>,
     /// How many definitions the latest listing had so far, over its pages.
     pub listed_so_far: BTreeMap<ListingKind, usize>,
     /// The protocol version that the session was opened in, where the policy allows it.
@@ -63,8 +56,6 @@ pub struct ServerFacts {
     pub(super) progress: HashMap<Id, f64>,
     /// How the pages of the latest listing hang together.
     pub pages: BTreeMap<ListingKind, Pages>,
-    /// A `list` of several pages is being read: names seen so far.
-    pub(super) paging: BTreeMap<ListingKind, BTreeSet<String>>,
 }
 
 impl ServerFacts {
@@ -91,14 +82,6 @@ impl ServerFacts {
             self.progress.remove(&token);
         }
         Some(gone)
-    }
-
-    /// The host approves what was listed last. A list that is stale stays so:
-    /// nobody has seen what it became.
-    pub(super) fn approved(&mut self) {
-        self.approved_reach.clone_from(&self.reach);
-        self.pins = self.latest.clone();
-        self.pinned_instructions = Some(self.latest_instructions);
     }
 
     pub(super) fn requested(&mut self, message: &Message, policy: &ServerPolicy) -> Absorbed {
@@ -162,8 +145,7 @@ impl ServerFacts {
         found.map(|index| self.consents.remove(index)).is_some()
     }
 
-    pub(super) fn replied(&mut self, message: &Message, policy: &ServerPolicy) -> Absorbed {
-        let pins = policy.pins;
+    pub(super) fn replied(&mut self, message: &Message, policy: &ServerPolicy, keeper: Option<Keeper<'_>>) -> Absorbed {
         match message.shape() {
             Shape::Notification => self.notified(message),
             Shape::Request => {
@@ -179,14 +161,17 @@ impl ServerFacts {
                 let Some(answered) = self.forget(id) else { return Absorbed::default() };
                 self.remember(id.clone());
                 let kind = ListingKind::of(&answered.method);
-                let listing = kind.and_then(|kind| Listing::read(kind, message, pins.is_some()));
+                let listing = kind.and_then(|kind| Listing::read(kind, message, keeper.is_some()));
                 let mut page = None;
                 if let Some((kind, result)) = kind.zip(message.result()) {
                     let cursor = answered.request.params().and_then(|params| params.member("cursor"));
                     let cursor = cursor.filter(|cursor| !matches!(cursor.kind, Kind::Null));
                     page = Some(self.pages.entry(kind).or_default().turned(cursor, result.member("nextCursor")));
                     if let Some(listing) = &listing {
-                        self.listed(listing, message.raw(), cursor.is_none(), pins);
+                        let complete = self.listed(listing, message.raw(), cursor.is_none());
+                        if let (Some(keeper), Some(pass)) = (keeper, self.passes.get(&kind)) {
+                            self.pinned.page(keeper, listing, pass, cursor.is_none(), complete);
+                        }
                         self.versions.listed(listing.kind, message, &policy.build, cursor.is_none());
                     }
                 }
@@ -197,8 +182,14 @@ impl ServerFacts {
                 if let Some(paging) = tool.and_then(|tool| tool.pages.as_ref()) {
                     self.readings.answered(&answered.request, message, paging);
                 }
-                if answered.method == "initialize" && message.result().is_some() {
-                    self.opened(message, policy);
+                match answered.method.as_str() {
+                    "initialize" if message.result().is_some() => self.opened(message, policy, keeper),
+                    "prompts/get" => {
+                        if let Some(keeper) = keeper {
+                            self.pinned.got_prompt(keeper, &answered, message);
+                        }
+                    }
+                    _ => {}
                 }
                 Absorbed { answered: Some(answered), listing, page, ..Absorbed::default() }
             }
@@ -206,12 +197,10 @@ impl ServerFacts {
         }
     }
 
-    fn opened(&mut self, message: &Message, policy: &ServerPolicy) {
+    fn opened(&mut self, message: &Message, policy: &ServerPolicy, keeper: Option<Keeper<'_>>) {
         self.versions.opened(message, &policy.build);
-        let text = message.result().and_then(|result| result.member("instructions"));
-        self.latest_instructions = text.and_then(Node::as_str).map(|text| Fingerprint::of(text.as_bytes()));
-        if policy.pins == Some(PinMode::FirstUse) {
-            self.pinned_instructions.get_or_insert(self.latest_instructions);
+        if let Some(keeper) = keeper {
+            self.pinned.initialized(keeper, message);
         }
         // What the policy doesn't allow opened nothing, whether or not a check is
         // there to say so.
@@ -223,17 +212,17 @@ impl ServerFacts {
     fn notified(&mut self, message: &Message) -> Absorbed {
         let mut progress = None;
         let changed = match message.method() {
-            Some("notifications/tools/list_changed") => Some(ListingKind::Tools),
-            Some("notifications/resources/list_changed") => Some(ListingKind::Resources),
-            Some("notifications/prompts/list_changed") => Some(ListingKind::Prompts),
+            Some("notifications/tools/list_changed") => &[ListingKind::Tools][..],
+            Some("notifications/resources/list_changed") => &[ListingKind::Resources, ListingKind::Templates],
+            Some("notifications/prompts/list_changed") => &[ListingKind::Prompts],
             Some("notifications/progress") => {
                 progress = Some(self.progressed(message));
-                None
+                &[]
             }
-            _ => None,
+            _ => &[],
         };
-        if let Some(kind) = changed {
-            self.stale.insert(kind);
+        for &kind in changed {
+            self.changed(kind);
             self.versions.announced(kind);
             if kind == ListingKind::Tools {
                 // Consent was given to the tool as it was.
@@ -241,6 +230,12 @@ impl ServerFacts {
             }
         }
         Absorbed { progress, ..Absorbed::default() }
+    }
+
+    /// Pages that were read before a list changed say nothing of what it is now.
+    fn changed(&mut self, kind: ListingKind) {
+        self.passes.remove(&kind);
+        self.pinned.changed(kind);
     }
 
     fn progressed(&mut self, message: &Message) -> Progress {

@@ -10,6 +10,7 @@ mod listen;
 mod lists;
 mod names;
 mod paging;
+mod pins;
 mod wire;
 
 use std::collections::BTreeMap;
@@ -28,6 +29,7 @@ pub use lists::ListPolicy;
 pub use names::NamesPolicy;
 pub use paging::Paging;
 
+pub use pins::{PinMode, PromptPins};
 pub use wire::{Redirects, WirePolicy};
 
 use crate::protocol::{ServerName, ToolName};
@@ -70,6 +72,8 @@ pub struct ServerPolicy {
     pub allow: Option<Vec<ToolName>>,
     /// When a definition counts as approved; not judged unless given.
     pub pins: Option<PinMode>,
+    /// Which results of `prompts/get` are pinned too.
+    pub pin_prompt_messages: PromptPins,
     /// What text in definitions is looked at.
     pub scan: ScanPolicy,
     /// What may come over the wire.
@@ -92,16 +96,6 @@ pub struct ServerPolicy {
     pub build: BuildPolicy,
     /// Settings by tool.
     pub tools: BTreeMap<ToolName, ToolPolicy>,
-}
-
-/// When a definition counts as approved.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum PinMode {
-    /// What is listed first in a session is approved; later changes are not.
-    FirstUse,
-    /// Only what the host approved.
-    Approved,
 }
 
 /// What text in definitions is looked at.
