@@ -9,9 +9,11 @@
 //!   as it came and proposes; what the gate does is composed from all proposals,
 //!   so the order of the checks can't change a verdict.
 
+mod active;
 mod bounds;
 mod check;
 pub mod checks;
+mod documents;
 mod event;
 mod facts;
 mod guarded;
@@ -40,9 +42,9 @@ pub use guarded::Guarded;
 pub use listing::{Listed, Listing, ListingKind};
 pub use naive::Naive;
 pub use policy::{
-    BudgetPolicy, BuildPolicy, Claim, Framing, HostDefinition, IdentityMode, IdentityPolicy, Pages, PinMode, Policy,
-    Redirects, Replay, ResultScope, ResultShape, ScanPolicy, ServerPolicy, TextForm, ToolBudget, ToolPolicy,
-    WirePolicy,
+    ActiveContent, BudgetPolicy, BuildPolicy, Claim, ContentPolicy, Framing, HostDefinition, IdentityMode,
+    IdentityPolicy, Pages, PinMode, Policy, Redirects, Replay, ResultScope, ResultShape, ScanPolicy, ServerPolicy,
+    TextForm, ToolBudget, ToolPolicy, WirePolicy,
 };
 pub use proposals::Proposals;
 pub use rules::{CheckSet, Delegation, Delegations, PolicyError, Rules};

@@ -2,6 +2,7 @@
 
 mod budget;
 mod build;
+mod content;
 mod framing;
 mod pages;
 mod wire;
@@ -13,6 +14,7 @@ use serde::Deserialize;
 
 pub use budget::{BudgetPolicy, Replay, ToolBudget};
 pub use build::BuildPolicy;
+pub use content::{ActiveContent, ContentPolicy};
 pub use framing::{Claim, Framing};
 pub use pages::Pages;
 pub use wire::{Redirects, WirePolicy};
@@ -64,6 +66,8 @@ pub struct ServerPolicy {
     pub budget: BudgetPolicy,
     /// Where it says which version of it lists and answers.
     pub build: BuildPolicy,
+    /// Which documents may come in results.
+    pub content: ContentPolicy,
     /// Settings by tool.
     pub tools: BTreeMap<ToolName, ToolPolicy>,
 }
