@@ -191,7 +191,7 @@ mod tests {
             "<script>alert(1)</script>",
             "<script type=module>x</script>",
             "<img src=x onerror=alert(1)>",
-            "<img/src=x/onerror=alert(1)>",
+            "<img/src='x'/onerror=alert(1)>",
             "<style><!--</style><script>alert(1)</script>--></style>",
             "<!--><script>alert(1)</script>-->",
             "<svg><style><a title=\"</style><script>alert(1)</script>\">",
