@@ -34,7 +34,7 @@ impl Repeat {
     /// Why it can't be played.
     pub(super) fn problem(&self) -> Option<String> {
         let round = self.round();
-        if self.step.is_some() == !self.steps.is_empty() {
+        if self.step.is_some() != self.steps.is_empty() {
             return Some("a repetition has either a `step` or `steps`".to_owned());
         }
         if self.times == 0 || self.times.saturating_mul(round.len()) > MOST {
@@ -80,8 +80,7 @@ impl Step {
                 texts.into_iter().flatten().for_each(fill);
             }
             // Steps in a group are filled one by one.
-            Self::Open(_) | Self::List(_) | Self::Approve(_) | Self::Reconnect(_) => {}
-            Self::Together(_) | Self::Repeat(_) => {}
+            _ => {}
         }
         step
     }

@@ -293,8 +293,12 @@ impl Step {
             Self::Notify(step) => ("notify", step.label.as_deref()),
             Self::Send(step) => ("send", step.label.as_deref()),
             Self::Obey(step) => ("obey", step.call.label.as_deref()),
-            Self::Approve(_) | Self::Mutate(_) | Self::Emit(_) | Self::Reconnect(_) => return None,
-            Self::Together(_) | Self::Repeat(_) => return None,
+            Self::Approve(_)
+            | Self::Mutate(_)
+            | Self::Emit(_)
+            | Self::Reconnect(_)
+            | Self::Together(_)
+            | Self::Repeat(_) => return None,
         })
     }
 }

@@ -50,15 +50,14 @@ pub(super) fn find(text: &str) -> Option<Found> {
                 }
                 None => Some(ENTITY),
             },
-            // Elsewhere, what it stands for was looked at where it is declared.
-            Event::GeneralRef(_) => None,
             Event::PI(instruction) => {
                 instruction.contains("stylesheet").then_some(Found::Active("a style sheet from elsewhere"))
             }
             Event::Decl(declaration) => encoding(&declaration),
             Event::DocType(doctype) => declares(&doctype),
-            // What a comment holds is read as HTML.
-            Event::Comment(_) => None,
+            // What an entity stands for was looked at where it is declared, and what
+            // a comment holds is read as HTML.
+            Event::GeneralRef(_) | Event::Comment(_) => None,
             Event::Eof => return (!open.is_empty() || roots != 1).then_some(Found::Unreadable),
         };
         if found.is_some() {
