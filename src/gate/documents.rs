@@ -21,7 +21,7 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
 );
 
 /// How many characters of base64 show how a document begins.
-const BEGINNING: usize = 256;
+const BEGINNING: usize = 4096;
 
 /// The rule that an active document in this event breaks, and why.
 pub(super) fn active(context: &Context<'_>, event: &Event<'_>) -> Option<(&'static str, String)> {
@@ -66,7 +66,10 @@ fn in_block(block: &Node, setting: ActiveContent) -> Option<Found> {
         "image" => {
             let data = block.member("data")?.as_str()?;
             let named = block.member("mimeType").and_then(Node::as_str).and_then(Form::of_type);
-            let form = named.or_else(|| Form::of_beginning(&decode(data.get(..BEGINNING).unwrap_or(data))?))?;
+            // No other picture begins with a tag.
+            let is_tags = |bytes: &Vec<u8>| bytes.trim_ascii_start().first() == Some(&b'<');
+            let begins = || decode(data.get(..BEGINNING).unwrap_or(data)).filter(is_tags);
+            let form = named.or_else(|| begins().map(|bytes| Form::of_beginning(&bytes).unwrap_or(Form::Svg)))?;
             match decode(data) {
                 Some(bytes) => active::find(form, &bytes),
                 None => Some(Found::Unreadable),

@@ -26,7 +26,8 @@ const ACTIVE: [&str; 12] = [
 ];
 
 /// Attributes whose value is followed.
-const FOLLOWED: [&str; 16] = [
+const FOLLOWED: [&str; 17] = [
+    "base",
     "href",
     "src",
     "action",
@@ -115,7 +116,9 @@ impl Tag {
         let address: String =
             value.chars().filter(|c| !c.is_ascii_control() && *c != ' ').collect::<String>().to_ascii_lowercase();
         let is_picture = LOADING.contains(&self.name.as_str()) && self.name != "use";
-        if address.split(';').any(|part| runs(part, is_picture)) {
+        // An animation steps through several.
+        let several = if name == "values" { address.split(';').collect() } else { vec![address.as_str()] };
+        if several.into_iter().any(|part| runs(part, is_picture)) {
             return Some("a script in an address");
         }
         let loads = form == Form::Svg && LOADING.contains(&self.name.as_str()) && (name == "href" || name == "src");

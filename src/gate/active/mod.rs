@@ -50,18 +50,30 @@ impl Form {
         }
     }
 
-    /// The form that a document begins as, whatever it is called: no other
-    /// picture begins with a tag.
+    /// The form that a document begins as, whatever it is called: by the name of
+    /// its root. One that begins with a tag and doesn't come to its root within
+    /// the beginning may be a picture.
     pub(super) fn of_beginning(bytes: &[u8]) -> Option<Self> {
-        let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes).trim_ascii_start();
-        let begins =
-            |text: &str| bytes.get(..text.len()).is_some_and(|part| part.eq_ignore_ascii_case(text.as_bytes()));
-        if begins("<!doctype html") || begins("<html") {
-            Some(Self::Html)
-        } else if begins("<svg") || begins("<?xml") || begins("<!doctype svg") {
-            Some(Self::Svg)
-        } else {
-            None
+        let text = String::from_utf8_lossy(bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes));
+        let mut rest = text.trim_start().strip_prefix('<')?;
+        loop {
+            let ends = match rest.as_bytes().first() {
+                Some(b'?') => "?>",
+                Some(b'!') if rest.starts_with("!--") => "-->",
+                Some(b'!') if rest.split('>').next().is_some_and(|doctype| doctype.contains('[')) => "]",
+                Some(b'!') => ">",
+                _ => break,
+            };
+            let Some((_, after)) = rest.split_once(ends).and_then(|(_, after)| after.split_once('<')) else {
+                return Some(Self::Svg);
+            };
+            rest = after;
+        }
+        let name = rest.split(|c: char| c.is_ascii_whitespace() || c == '/' || c == '>').next().unwrap_or_default();
+        match markup::local(name).as_str() {
+            "svg" => Some(Self::Svg),
+            "html" | "head" | "body" => Some(Self::Html),
+            _ => None,
         }
     }
 }
@@ -219,6 +231,15 @@ mod tests {
         assert_eq!(Form::of_address("https://x.example/a.SVG?b=c.png"), Some(Form::Svg));
         assert_eq!(Form::of_address("file:///svg/readme"), None);
         assert_eq!(Form::of_beginning(b"\xef\xbb\xbf \n<SVG>"), Some(Form::Svg));
-        assert_eq!(Form::of_beginning(b"\x89PNG"), None);
+        for (beginning, form) in [
+            ("<?xml version='1.0'?><!-- > --><!DOCTYPE svg [<!ENTITY a '>'>]>\n<x:svg>", Some(Form::Svg)),
+            ("<!DOCTYPE html><html>", Some(Form::Html)),
+            ("<?xml version='1.0'?><rss><item>", None),
+            ("<!-- so long that its root is not here", Some(Form::Svg)),
+            ("PNG", None),
+            ("{\"a\":\"<svg>\"}", None),
+        ] {
+            assert_eq!(Form::of_beginning(beginning.as_bytes()), form, "{beginning}");
+        }
     }
 }

@@ -36,7 +36,7 @@ static DOCS: Docs = Docs {
           client that shows it.",
     misses: "What well-formed values say: text in a result is data and passes. Text that is not JSON beside \
              `structuredContent` is not compared. The start of a task is not judged. A picture's address in Markdown \
-             text, which a client may load, passes as the text that it is; so do XML that is neither SVG nor HTML, PDF, \
+             text, which a client may load, passes as the text that it is; so do XML that is neither SVG nor HTML, PDF, what a page in HTML loads from elsewhere, \
              and code that a client makes a picture of by itself. What a link in a picture leads to is not followed.",
     example: r#"{"content":[{"type":"text","text":"{\"ok\":true}"}],"structuredContent":{"ok":false}}"#,
     source: "R05, R08; mcp-context-forge#4135, typescript-sdk#654; protocol rule 120",

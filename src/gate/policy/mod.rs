@@ -192,3 +192,30 @@ pub struct ResultScope {
     /// How many may come where the argument isn't given.
     pub limit_default: Option<usize>,
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use crate::gate::{Rules, SchemaCache};
+
+    #[test]
+    fn a_policy_points_at_its_slip() {
+        const PAGES: &str = "document = [\"url\"]\noffset = \"o\"\ndigest = \"d\"\nmore = \"/m\"\npage_digest = \"/d\"\nnext_offset = \"/n\"";
+        for (path, settings) in [
+            ("budget/calls", "[default.budget]\ncalls = 0".to_owned()),
+            ("build/listing", "[default.build]\nlisting = \"build\"".to_owned()),
+            ("tools/x/budget/key", "[default.tools.x.budget]\nreplay = \"refuse\"\nkey = \"k\"".to_owned()),
+            ("tools/x/pages/more", format!("[default.tools.x.pages]\n{}", PAGES.replace("/m", "m"))),
+            ("tools/x/pages/document", format!("[default.tools.x.pages]\n{}", PAGES.replace("\"url\"", ""))),
+            (
+                "tools/x/framing/allowed",
+                "[default.tools.x.framing]\nitems = \"\"\ntrust = \"/t\"\nallowed = []".to_owned(),
+            ),
+        ] {
+            let text = format!("schema = 1\ntitle = \"a test\"\n{settings}\n");
+            let error = Rules::new(toml::from_str(&text).unwrap(), Arc::new(SchemaCache::default())).unwrap_err();
+            assert_eq!(error.path[1..].join("/"), path, "{error}");
+        }
+    }
+}
