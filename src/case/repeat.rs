@@ -34,7 +34,7 @@ impl Repeat {
     /// Why it can't be played.
     pub(super) fn problem(&self) -> Option<String> {
         let round = self.round();
-        if self.step.is_some() == !self.steps.is_empty() {
+        if self.step.is_some() != self.steps.is_empty() {
             return Some("a repetition has either a `step` or `steps`".to_owned());
         }
         if self.times == 0 || self.times.saturating_mul(round.len()) > MOST {

@@ -141,7 +141,7 @@ impl Catalogue {
         };
         let kept = |key: &str, before: Option<&Arc<str>>| {
             let value = value.get(key).filter(|value| !value.is_null())?;
-            let same = before.filter(|text| json_or_null(Some(text)).to_string() == value.to_string());
+            let same = before.filter(|text| is_spelled_alike(&json_or_null(Some(text)), value));
             Some(same.map_or_else(|| value.to_string().into(), Arc::clone))
         };
         *self = Self {

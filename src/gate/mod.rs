@@ -9,9 +9,11 @@
 //!   as it came and proposes; what the gate does is composed from all proposals,
 //!   so the order of the checks can't change a verdict.
 
+mod active;
 mod bounds;
 mod check;
 pub mod checks;
+mod documents;
 mod envelope;
 mod event;
 mod facts;
@@ -47,10 +49,10 @@ pub use pins::{
     StoreError, Trace,
 };
 pub use policy::{
-    BudgetPolicy, BuildPolicy, EnvelopePolicy, Framing, FramingClaim, HiddenPolicy, HostDefinition, IdentityMode,
-    IdentityPolicy, LaunchPolicy, ListPolicy, ListenPolicy, NamesPolicy, Paging, PinMode, Policy, PromptPins,
-    Redirects, Replay, ResultScope, ResultShape, ScanPolicy, ServerPolicy, TextForm, ToolBudget, ToolPolicy,
-    WirePolicy,
+    ActiveContent, BudgetPolicy, BuildPolicy, ContentPolicy, EnvelopePolicy, Framing, FramingClaim, HiddenPolicy,
+    HostDefinition, IdentityMode, IdentityPolicy, LaunchPolicy, ListPolicy, ListenPolicy, NamesPolicy, Paging, PinMode,
+    Policy, PromptPins, Redirects, Replay, ResultScope, ResultShape, ScanPolicy, ServerPolicy, TextForm, ToolBudget,
+    ToolPolicy, WirePolicy,
 };
 pub use proposals::Proposals;
 pub use rules::{CheckSet, Delegation, Delegations, PolicyError, Rules};

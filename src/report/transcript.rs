@@ -252,3 +252,33 @@ fn clip(text: &str, width: usize) -> String {
 fn pad(text: &str, width: usize) -> String {
     format!("{:<width$}", clip(text, width))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{protocol::ServerName, transcript::Dress};
+
+    #[test]
+    fn a_long_transcript_shows_its_ends_and_its_first_divergence() {
+        let crossing = |leg, n: usize, text: &str| {
+            Event::Crossed(Crossing {
+                leg,
+                direction: Direction::Replyward,
+                server: ServerName::from("s"),
+                message: Message::new(format!(r#"{{"jsonrpc":"2.0","id":{n},"result":{{"{text}":1}}}}"#)),
+                dress: Dress::default(),
+            })
+        };
+        let mut transcript = Transcript::default();
+        transcript.states.insert(ServerName::from("s"), serde_json::Value::Null);
+        for n in 0..3000 {
+            transcript.events.push(crossing(Leg::Upstream, n, "same"));
+            transcript.events.push(crossing(Leg::Downstream, n, if n == 1500 { "other" } else { "same" }));
+        }
+        let shown = lanes(&transcript, Style::new(false, 100));
+        assert!(shown.lines().count() < 110, "{shown}");
+        for part in ["←≠ 1500 result", "2999 result", "← 0 result", "more like these"] {
+            assert!(shown.contains(part), "{part}: {shown}");
+        }
+    }
+}

@@ -23,7 +23,8 @@ static DOCS: Docs = Docs {
     why: "The host chose a tool, and its user approved it, by the words and the schema of one version. Another one may \
           give the same name another meaning: an argument that was a limit is now an amount.",
     misses: "A server that changes without changing its version, and one that lies about it; definition-pins compares \
-             what is listed. A server that names no version. Resources, which are read by address and not by a list. A \
+             what is listed. A server that names no version. One that announces a change may list as any \
+             version. Resources, which are read by address and not by a list. A \
              client that uses its list from a session that the gate didn't see.",
     example: "tools listed in a session that `serverInfo` 3.1.0 opened, then called in one that 4.0.0 opened",
     source: "the mailbox's host; MCP basic/lifecycle, server/tools; MCP03:2025",

@@ -94,7 +94,7 @@ fn message(framing: &Framing, item: &Node) -> Verdict {
 fn claimed(item: &Node, pointer: &str, claim: &FramingClaim, trust: &str) -> Verdict {
     let given = |pointer: &str| field(item, pointer).map(|found| found.filter(|node| node.kind != Kind::Null));
     let unverified = |why| Err(("unverified-claim", why));
-    let verified = match given(&claim.verified)?.map(|node| node.as_bool()) {
+    let verified = match given(&claim.verified)?.map(Node::as_bool) {
         None => None,
         Some(Some(flag)) => Some(flag),
         Some(None) => return unverified("whether a message's claim was verified is said neither by true nor by false"),
@@ -128,15 +128,14 @@ fn field<'a>(node: &'a Node, pointer: &str) -> Result<Option<&'a Node>, Refusal>
     let mut node = node;
     for token in pointer.split('/').skip(1) {
         let token = token.replace("~1", "/").replace("~0", "~");
-        let found = match &node.kind {
-            Kind::Array(items) => token.parse::<usize>().ok().and_then(|index| items.get(index)),
-            _ => {
-                let alike = |key: &str| key != token && key.eq_ignore_ascii_case(&token);
-                if node.members().iter().any(|member| alike(&member.key)) {
-                    return Err(("ambiguous", "a field of a message stands in two spellings"));
-                }
-                node.member(&token)
+        let found = if let Kind::Array(items) = &node.kind {
+            token.parse::<usize>().ok().and_then(|index| items.get(index))
+        } else {
+            let alike = |key: &str| key != token && key.eq_ignore_ascii_case(&token);
+            if node.members().iter().any(|member| alike(&member.key)) {
+                return Err(("ambiguous", "a field of a message stands in two spellings"));
             }
+            node.member(&token)
         };
         let Some(found) = found else { return Ok(None) };
         node = found;

@@ -2,6 +2,7 @@
 
 mod budget;
 mod build;
+mod content;
 mod envelope;
 mod framing;
 mod hidden;
@@ -29,7 +30,9 @@ pub use lists::ListPolicy;
 pub use names::NamesPolicy;
 pub use paging::Paging;
 
+pub use content::{ActiveContent, ContentPolicy};
 pub use pins::{PinMode, PromptPins};
+
 pub use wire::{Redirects, WirePolicy};
 
 use crate::protocol::{ServerName, ToolName};
@@ -94,6 +97,8 @@ pub struct ServerPolicy {
     pub budget: BudgetPolicy,
     /// Where it says which version of it lists and answers.
     pub build: BuildPolicy,
+    /// Which documents may come in results.
+    pub content: ContentPolicy,
     /// Settings by tool.
     pub tools: BTreeMap<ToolName, ToolPolicy>,
 }
@@ -207,4 +212,31 @@ pub struct ResultScope {
     pub limit: Option<String>,
     /// How many may come where the argument isn't given.
     pub limit_default: Option<usize>,
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use crate::gate::{Rules, SchemaCache};
+
+    #[test]
+    fn a_policy_points_at_its_slip() {
+        const PAGES: &str = "document = [\"url\"]\noffset = \"o\"\ndigest = \"d\"\nmore = \"/m\"\npage_digest = \"/d\"\nnext_offset = \"/n\"";
+        for (path, settings) in [
+            ("budget/calls", "[default.budget]\ncalls = 0".to_owned()),
+            ("build/listing", "[default.build]\nlisting = \"build\"".to_owned()),
+            ("tools/x/budget/key", "[default.tools.x.budget]\nreplay = \"refuse\"\nkey = \"k\"".to_owned()),
+            ("tools/x/pages/more", format!("[default.tools.x.pages]\n{}", PAGES.replace("/m", "m"))),
+            ("tools/x/pages/document", format!("[default.tools.x.pages]\n{}", PAGES.replace("\"url\"", ""))),
+            (
+                "tools/x/framing/allowed",
+                "[default.tools.x.framing]\nitems = \"\"\ntrust = \"/t\"\nallowed = []".to_owned(),
+            ),
+        ] {
+            let text = format!("schema = 1\ntitle = \"a test\"\n{settings}\n");
+            let error = Rules::new(toml::from_str(&text).unwrap(), Arc::new(SchemaCache::default())).unwrap_err();
+            assert_eq!(error.path[1..].join("/"), path, "{error}");
+        }
+    }
 }
