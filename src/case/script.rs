@@ -161,6 +161,9 @@ pub struct Raw {
     pub text: Option<String>,
     /// Bytes that are not UTF-8, in base64, instead of `text`.
     pub base64: Option<String>,
+    /// Headers of this message alone, each as name and value, in order and as
+    /// often as given (HTTP only).
+    pub headers: Vec<(String, String)>,
     /// How long to wait.
     pub until: Until,
 }

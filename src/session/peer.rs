@@ -36,10 +36,23 @@ pub(super) struct Peer {
 impl Peer {
     /// Sends a message and records it.
     pub(super) async fn send(&mut self, recorder: &Recorder, exchange: Exchange, body: Bytes) {
+        self.send_with(recorder, exchange, body, &[]).await;
+    }
+
+    /// Sends a message with headers of its own and records it.
+    pub(super) async fn send_with(
+        &mut self,
+        recorder: &Recorder,
+        exchange: Exchange,
+        body: Bytes,
+        own: &[(String, String)],
+    ) {
         let (carrier, dress) = if self.http {
             self.open_exchanges.insert(exchange);
-            let dress = Dress { headers: self.headers.clone(), verb: Some("POST"), status: None };
-            (Carrier::Request { verb: Verb::Post, headers: self.headers.clone() }, dress)
+            let own = own.iter().map(|(name, value)| (name.to_lowercase(), value.clone()));
+            let headers: Headers = self.headers.iter().cloned().chain(own).collect();
+            let dress = Dress { headers: headers.clone(), verb: Some("POST"), status: None };
+            (Carrier::Request { verb: Verb::Post, headers }, dress)
         } else {
             (Carrier::Line, Dress::default())
         };

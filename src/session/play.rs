@@ -172,7 +172,11 @@ impl<'a, W: World> Session<'a, W> {
             }
             _ => return Err(format!("step '{label}' can't stand in a group")),
         };
-        Ok(Some(self.send(server, label, id, until, body).await?))
+        let own = match step {
+            Step::Send(raw) => raw.headers.as_slice(),
+            _ => &[],
+        };
+        Ok(Some(self.send(server, label, id, until, body, own).await?))
     }
 
     async fn send(
@@ -182,6 +186,7 @@ impl<'a, W: World> Session<'a, W> {
         id: Option<Id>,
         until: Until,
         body: Bytes,
+        headers: &[(String, String)],
     ) -> Result<Sent, String> {
         self.next += 1;
         let exchange = Exchange(self.next);
@@ -196,7 +201,7 @@ impl<'a, W: World> Session<'a, W> {
             answer: Answer::NotAwaited,
         };
         let peer = self.peers.get_mut(server).ok_or_else(|| format!("{server} was not opened"))?;
-        peer.send(&self.recorder, exchange, body).await;
+        peer.send_with(&self.recorder, exchange, body, headers).await;
         // On HTTP even a notification has a response, and waiting for it keeps
         // the order of steps.
         let nothing_comes = until == Until::Sent && !(peer.http && mark.id.is_none());
@@ -265,7 +270,7 @@ impl<'a, W: World> Session<'a, W> {
         }
         let id = self.fresh_id();
         let text = wire::request(&id, "initialize", Some(&wire::opening(open, self.revision)));
-        let sent = self.send(server, label, Some(id), Until::Reply, text.into()).await?;
+        let sent = self.send(server, label, Some(id), Until::Reply, text.into(), &[]).await?;
         let marks = self.settle(server, vec![sent]).await?;
         let Some(Answer::Reply(reply)) = marks.into_iter().next().map(|mark| mark.answer) else { return Ok(()) };
         let reply = Message::new(reply);
@@ -307,7 +312,7 @@ impl<'a, W: World> Session<'a, W> {
             let id = self.fresh_id();
             let params = cursor.take().map(|cursor: String| format!(r#"{{"cursor":{cursor}}}"#));
             let text = wire::request(&id, method, params.as_deref());
-            let sent = self.send(server, label.clone(), Some(id), Until::Reply, text.into()).await?;
+            let sent = self.send(server, label.clone(), Some(id), Until::Reply, text.into(), &[]).await?;
             let marks = self.settle(server, vec![sent]).await?;
             if let Some(Answer::Reply(reply)) = marks.first().map(|mark| &mark.answer) {
                 let reply = Message::new(reply.clone());
