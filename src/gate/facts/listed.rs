@@ -6,7 +6,7 @@ use super::{
     super::{Listing, ListingKind, PinMode},
     KnownTool, ServerFacts,
 };
-use crate::protocol::strict::Node;
+use crate::protocol::strict::{Kind, Node};
 
 impl ServerFacts {
     pub(super) fn listed(&mut self, listing: &Listing, raw: &[u8], first_page: bool, pins: Option<PinMode>) {
@@ -27,7 +27,8 @@ impl ServerFacts {
                 let tool = KnownTool {
                     definition,
                     input_schema: text(item.node.member("inputSchema")),
-                    output_schema: text(item.node.member("outputSchema")),
+                    // Some servers send null for what they don't have.
+                    output_schema: text(item.node.member("outputSchema").filter(|node| node.kind != Kind::Null)),
                     doubt: item.doubt,
                 };
                 self.tools.insert(name.clone(), tool);
