@@ -53,6 +53,32 @@ pub enum Layer {
     System,
 }
 
+/// HTTP headers of one message: by name, one value or several, which are sent as
+/// often. A single empty value takes the client's own header of that name away;
+/// `[""]` sends an empty one.
+pub type OwnHeaders = BTreeMap<String, HeaderValue>;
+
+/// One value or several.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum HeaderValue {
+    /// One.
+    One(String),
+    /// Several, each in a header of its own.
+    Many(Vec<String>),
+}
+
+impl HeaderValue {
+    /// The values that are sent.
+    pub fn sent(&self) -> &[String] {
+        match self {
+            Self::One(value) if value.is_empty() => &[],
+            Self::One(value) => std::slice::from_ref(value),
+            Self::Many(values) => values,
+        }
+    }
+}
+
 /// One thing that happens. Each step ends before the next begins.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
@@ -118,8 +144,8 @@ pub struct Open {
     pub capabilities: Option<String>,
     /// Launched in another way than the case's `servers` say.
     pub launch: Option<Launch>,
-    /// HTTP headers of this request alone; an empty one is taken away.
-    pub headers: BTreeMap<String, String>,
+    /// HTTP headers of this request alone; see [`OwnHeaders`].
+    pub headers: OwnHeaders,
 }
 
 /// The user consents to one call.
@@ -147,8 +173,8 @@ pub struct List {
     pub label: Option<String>,
     /// `tools` unless given.
     pub what: Option<String>,
-    /// HTTP headers of these requests alone; an empty one is taken away.
-    pub headers: BTreeMap<String, String>,
+    /// HTTP headers of these requests alone; see [`OwnHeaders`].
+    pub headers: OwnHeaders,
 }
 
 /// Calls a tool.
@@ -169,9 +195,9 @@ pub struct Call {
     /// The `_meta` of the request, as raw JSON text.
     #[serde(default)]
     pub meta: Option<String>,
-    /// HTTP headers of this request alone; an empty one is taken away.
+    /// HTTP headers of this request alone; see [`OwnHeaders`].
     #[serde(default)]
-    pub headers: BTreeMap<String, String>,
+    pub headers: OwnHeaders,
     /// How long to wait.
     #[serde(default)]
     pub until: Until,
@@ -192,9 +218,9 @@ pub struct Request {
     /// The params as raw JSON text; absent: no `params` member.
     #[serde(default)]
     pub params: Option<String>,
-    /// HTTP headers of this request alone; an empty one is taken away.
+    /// HTTP headers of this request alone; see [`OwnHeaders`].
     #[serde(default)]
-    pub headers: BTreeMap<String, String>,
+    pub headers: OwnHeaders,
     /// How long to wait.
     #[serde(default)]
     pub until: Until,
@@ -230,8 +256,8 @@ pub struct Raw {
     pub text: Option<String>,
     /// Bytes that are not UTF-8, in base64, instead of `text`.
     pub base64: Option<String>,
-    /// HTTP headers of this message alone; an empty one is taken away.
-    pub headers: BTreeMap<String, String>,
+    /// HTTP headers of this message alone; see [`OwnHeaders`].
+    pub headers: OwnHeaders,
     /// How long to wait.
     pub until: Until,
 }

@@ -56,8 +56,16 @@ impl Catalogue {
         let tools = |tools: &[crate::fixture::ToolFixture]| -> Result<Vec<_>, EndpointError> {
             tools.iter().map(|tool| Definition::new(tool.definition.trim(), "name")).collect()
         };
+        let series = fixture
+            .series
+            .iter()
+            .flat_map(|series| (1..=series.count).map(|n| series.definition.trim().replace("{{n}}", &n.to_string())));
+        let mut listed = tools(&fixture.tools)?;
+        for text in series {
+            listed.push(Definition::new(&text, "name")?);
+        }
         Ok(Self {
-            tools: tools(&fixture.tools)?,
+            tools: listed,
             resources: fixture
                 .resources
                 .iter()

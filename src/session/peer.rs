@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use bytes::Bytes;
 
 use crate::{
-    case::Until,
+    case::{OwnHeaders, Until},
     protocol::{Direction, Id, Leg, Message, ServerName, Shape},
     transcript::{Answer, Crossing, Dress, Event, Recorder},
     transport::{Carrier, Connection, Exchange, Form, Frame, Headers, Verb, header},
@@ -38,22 +38,14 @@ pub(super) struct Peer {
 impl Peer {
     /// Sends a message and records it.
     /// `own` are headers of this message alone; an empty one is taken away.
-    pub(super) async fn send(
-        &mut self,
-        recorder: &Recorder,
-        exchange: Exchange,
-        body: Bytes,
-        own: &BTreeMap<String, String>,
-    ) {
+    pub(super) async fn send(&mut self, recorder: &Recorder, exchange: Exchange, body: Bytes, own: &OwnHeaders) {
         let (carrier, dress) = if self.http {
             self.open_exchanges.insert(exchange);
             let mut headers = self.headers.clone();
-            for (name, value) in own {
+            for (name, values) in own {
                 let name = name.to_lowercase();
                 headers.retain(|(known, _)| *known != name);
-                if !value.is_empty() {
-                    headers.push((name, value.clone()));
-                }
+                headers.extend(values.sent().iter().map(|value| (name.clone(), value.clone())));
             }
             let dress = Dress { headers: headers.clone(), verb: Some("POST"), status: None };
             (Carrier::Request { verb: Verb::Post, headers }, dress)

@@ -11,7 +11,7 @@ use super::{
     wire,
 };
 use crate::{
-    case::{self, Case, Emit, Launch, List, Mutation, Open, Step, Until},
+    case::{self, Case, Emit, Launch, List, Mutation, Open, OwnHeaders, Step, Until},
     protocol::{Id, Leg, Message, Revision, ServerName, Shape, strict::Node},
     transcript::{Answer, Event, Mark, Recorder},
     transport::{Close, Connection, Exchange, Headers},
@@ -192,7 +192,7 @@ impl<'a, W: World> Session<'a, W> {
             };
             if let Some(reply) = peer.take(&self.recorder, &frame, awaited) {
                 self.next += 1;
-                peer.send(&self.recorder, Exchange(self.next), reply, &BTreeMap::new()).await;
+                peer.send(&self.recorder, Exchange(self.next), reply, &OwnHeaders::new()).await;
             }
         }
         Ok(())
@@ -310,7 +310,7 @@ impl<'a, W: World> Session<'a, W> {
             let arrived = frame.body == text;
             if let Some(reply) = peer.take(&self.recorder, &frame, &mut []) {
                 self.next += 1;
-                peer.send(&self.recorder, Exchange(self.next), reply, &BTreeMap::new()).await;
+                peer.send(&self.recorder, Exchange(self.next), reply, &OwnHeaders::new()).await;
             }
             if arrived {
                 return;

@@ -7,7 +7,7 @@ use bytes::Bytes;
 
 use super::{Session, World, peer::Awaited, wire};
 use crate::{
-    case::{Obey, Step, Until},
+    case::{Obey, OwnHeaders, Step, Until},
     protocol::{Id, Message, ServerName},
     transcript::{Answer, Mark},
     transport::Exchange,
@@ -52,7 +52,7 @@ impl<'a, W: World> Session<'a, W> {
         let label = self.label(authored);
         let filled = n.map(|n| authored.nth(n));
         let id = self.fresh_id();
-        let none = BTreeMap::new();
+        let none = OwnHeaders::new();
         let (body, until, id, own): (Bytes, Until, Option<Id>, _) = match filled.as_ref().unwrap_or(authored) {
             Step::Call(call) => {
                 (wire::request(&id, "tools/call", Some(&wire::call(call))).into(), call.until, Some(id), &call.headers)
@@ -94,7 +94,7 @@ impl<'a, W: World> Session<'a, W> {
         id: Option<Id>,
         until: Until,
         body: Bytes,
-        own: &BTreeMap<String, String>,
+        own: &OwnHeaders,
     ) -> Result<Sent, String> {
         self.next += 1;
         let exchange = Exchange(self.next);

@@ -31,7 +31,7 @@ static DOCS: Docs = Docs {
           code, and two names that look alike are two tools.",
     misses: "A few bits in the choice between two honest spellings; letters in the colour of the paper, which no text \
              has; private-use and unassigned characters, which show as boxes; look-alike letters (description-scan \
-             folds them, name-collision compares names); blanks of other widths. A terminal log as a definition's \
+             folds them); blanks of other widths; the name and title of the server itself. A terminal log as a definition's \
              example is taken for concealment. Results of tools are data and never looked at.",
     example: "`Adds two numbers.` with U+200B and U+200C between its letters, which spell something in bits",
     source: "H01 to H04, H07, D06; Unicode UAX #9, UAX #31, UTS #51, UTS #55; CVE-2021-42574",

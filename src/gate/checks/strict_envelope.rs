@@ -142,7 +142,9 @@ fn are_params(params: &Node) -> bool {
 /// How the routing headers differ from the body, if they do.
 fn mismatch(message: &Message, method: &str, headers: &[(String, String)]) -> Option<&'static str> {
     let differs = |header: &str, wanted: Option<&str>| {
-        let mut values = headers.iter().filter(|(name, _)| name == header).map(|(_, value)| value);
+        // Servers behind CGI and its heirs read `mcp_name` as `mcp-name`.
+        let is_it = |name: &str| name == header || name.replace('_', "-") == header;
+        let mut values = headers.iter().filter(|(name, _)| is_it(name)).map(|(_, value)| value);
         let Some(first) = values.next() else { return false };
         values.next().is_some() || !wanted.is_some_and(|wanted| envelope::header_equals(first, wanted))
     };

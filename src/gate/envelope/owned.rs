@@ -57,6 +57,8 @@ impl Flaw {
 /// keys stand for the second time.
 pub(super) fn flaw(node: &Node, owned: &Owned, place: &'static str, twice: &BTreeSet<usize>) -> Option<Flaw> {
     let members = node.members();
+    let is_there = |key: &&&str| members.iter().any(|member| member.key == **key);
+    let guarded: Vec<&str> = owned.keys.iter().chain(owned.mild.iter().filter(is_there)).copied().collect();
     for member in members {
         let key = owned.keys.iter().chain(owned.mild).copied().find(|key| *key == member.key);
         if (key.is_some() || !owned.shared) && twice.contains(&member.key_span.start) {
@@ -65,8 +67,7 @@ pub(super) fn flaw(node: &Node, owned: &Owned, place: &'static str, twice: &BTre
         if key.is_some() {
             continue;
         }
-        let mild = owned.mild.iter().filter(|key| members.iter().any(|other| other.key == **key));
-        if let Some(key) = looks_like(&member.key, owned.keys.iter().chain(mild)) {
+        if let Some(key) = looks_like(&member.key, &guarded) {
             return Some(Flaw { kind: FlawKind::LooksAlike, place, key: Some(key) });
         }
     }
@@ -81,14 +82,16 @@ pub(super) fn flaw(node: &Node, owned: &Owned, place: &'static str, twice: &BTre
 /// Whether a name that is none of `known` would be taken for one of them by a
 /// reader that is careless about case, width or what it can't see.
 pub(in crate::gate) fn is_look_alike(name: &str, known: &[&'static str]) -> bool {
-    looks_like(name, known.iter()).is_some()
+    looks_like(name, known).is_some()
 }
 
-fn looks_like<'a>(name: &str, known: impl Iterator<Item = &'a &'static str>) -> Option<&'static str> {
+fn looks_like(name: &str, known: &[&'static str]) -> Option<&'static str> {
     // Most keys are plain and differ in more than case; only others are folded.
-    let folded = (!name.bytes().all(|byte| byte.is_ascii_graphic())).then(|| folded_key(name));
+    // Half a surrogate, which reads as U+FFFD here, is nothing to other readers.
+    let folded = (!name.bytes().all(|byte| byte.is_ascii_graphic()))
+        .then(|| folded_key(&name.replace(char::REPLACEMENT_CHARACTER, "")));
     let name = folded.as_deref().unwrap_or(name);
-    known.copied().find(|known| known.eq_ignore_ascii_case(name))
+    known.iter().copied().find(|known| known.eq_ignore_ascii_case(name))
 }
 
 #[cfg(test)]
@@ -110,6 +113,7 @@ mod tests {
             "𝐧𝐚𝐦𝐞",
             "ⓝⓐⓜⓔ",
             "na\u{301}me",
+            "na\u{fffd}me",
             "n\u{430}me",
         ] {
             assert!(is_look_alike(key, &["name", "arguments"]), "{key:?}");

@@ -6,7 +6,10 @@ use super::{
     super::{Listing, ListingKind},
     KnownTool, ServerFacts,
 };
-use crate::{digest::Fingerprint, protocol::strict::Node};
+use crate::{
+    digest::Fingerprint,
+    protocol::strict::{Kind, Node},
+};
 
 /// A listing that is being read, page after page.
 #[derive(Debug, Default)]
@@ -48,7 +51,8 @@ impl ServerFacts {
                 let tool = KnownTool {
                     definition,
                     input_schema: text(item.node.member("inputSchema")),
-                    output_schema: text(item.node.member("outputSchema")),
+                    // Some servers send null for what they don't have.
+                    output_schema: text(item.node.member("outputSchema").filter(|node| node.kind != Kind::Null)),
                     doubt: item.doubt,
                 };
                 self.tools.insert(name.clone(), tool);

@@ -32,6 +32,7 @@ fn keys_twice_or_in_disguise_are_refused() {
         ("look-alike-key", call(r#""name":"a","argument\u017f":{}"#)),
         ("look-alike-key", call(r#""name":"a","name\u0000":"b""#)),
         ("look-alike-key", call(r#""name":"a","na\u200bme":"b""#)),
+        ("look-alike-key", call(r#""name":"a","na\ud800me":"b""#)),
         ("look-alike-key", call(r#""name":"a","_META":{}"#)),
         ("look-alike-key", call(r#""name":"a","_meta":{"ProgressToken":1}"#)),
         ("look-alike-key", ask(r#""method":"ping","Params":{}"#)),
@@ -138,6 +139,8 @@ fn headers_say_once_what_the_body_says() {
         (&call, &[("mcp-name", "read"), ("mcp-name", "read")]),
         (&call, &[("mcp-method", "tools/call"), ("mcp-method", "ping")]),
         (&call, &[("mcp-name", "")]),
+        (&call, &[("mcp_name", "other")]),
+        (&call, &[("mcp-name", "read"), ("mcp_name", "other")]),
         (&ask(r#""method":"ping""#), &[("mcp-name", "read")]),
         (&ask(r#""method":"tools/call","params":{"name":7}"#), &[("mcp-name", "7")]),
     ] {

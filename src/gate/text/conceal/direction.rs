@@ -33,9 +33,9 @@ pub(super) fn hidden(chars: &[char], is_identifier: bool) -> Vec<(Concealment, c
     let mut hide = |c: char| hidden.push((Concealment::Direction, c));
     for (at, &c) in chars.iter().enumerate() {
         match c {
-            '\u{202a}' | '\u{202b}' | '\u{202d}' | '\u{202e}' | '\u{2066}'..='\u{2068}' => {
-                open.push(Opened { at, sign: c });
-            }
+            // Deeper than anybody writes; and each level is looked at whole.
+            _ if is_opening(c) && open.len() == DEEPEST => hide(c),
+            _ if is_opening(c) => open.push(Opened { at, sign: c }),
             '\u{202c}' => match open.pop_if(|last| !last.is_isolate()) {
                 Some(opened) if turns_its_own(opened.sign, &chars[opened.at + 1..at]) => {}
                 Some(opened) => {
@@ -63,11 +63,22 @@ pub(super) fn hidden(chars: &[char], is_identifier: bool) -> Vec<(Concealment, c
             _ => {}
         }
     }
-    open.into_iter().for_each(|opened| hide(opened.sign));
+    for opened in open {
+        hide(opened.sign);
+    }
     if !serve(chars, &marks) {
-        marks.into_iter().for_each(|at| hide(chars[at]));
+        for at in marks {
+            hide(chars[at]);
+        }
     }
     hidden
+}
+
+/// How deep embeddings and isolates may stand in each other.
+const DEEPEST: usize = 8;
+
+fn is_opening(c: char) -> bool {
+    is_sign(c) && !matches!(c, '\u{200e}' | '\u{200f}' | '\u{61c}' | '\u{202c}' | '\u{2069}')
 }
 
 fn is_sign(c: char) -> bool {

@@ -154,9 +154,10 @@ pub(super) fn judge(chars: &[char], at: usize) -> Sign {
 /// pairs of them behind, and a pair says nothing. Runs, and different ones side
 /// by side, are digits of a code.
 fn is_no_run(chars: &[char], at: usize) -> bool {
+    // One more than a pair on either side is enough to tell a run.
     let is_thin = |c: &&char| is_thin(**c);
-    let start = at - chars[..at].iter().rev().take_while(is_thin).count();
-    let end = at + chars[at..].iter().take_while(is_thin).count();
+    let start = at - chars[..at].iter().rev().take(2).take_while(is_thin).count();
+    let end = at + chars[at..].iter().take(3).take_while(is_thin).count();
     end - start <= 2 && chars[start..end].iter().all(|c| *c == chars[at])
 }
 
@@ -188,10 +189,15 @@ fn selector(c: char, base: Option<char>) -> Sign {
 
 /// Whether a soft hyphen parts a long word into pieces that are more than letters.
 fn hyphenates(chars: &[char], at: usize) -> bool {
+    // No word that a person hyphenates goes on for so long in one direction.
+    const LONGEST: usize = 64;
     let is_part = |c: &&char| **c == '\u{ad}' || c.is_alphabetic();
-    let start = at - chars[..at].iter().rev().take_while(is_part).count();
-    let end = at + chars[at..].iter().take_while(is_part).count();
-    let word = &chars[start..end];
+    let before = chars[..at].iter().rev().take(LONGEST).take_while(is_part).count();
+    let behind = chars[at..].iter().take(LONGEST).take_while(is_part).count();
+    if before.max(behind) == LONGEST {
+        return false;
+    }
+    let word = &chars[at - before..at + behind];
     let letters = word.iter().filter(|c| **c != '\u{ad}').count();
     letters >= 8 && word.split(|c| *c == '\u{ad}').all(|piece| piece.len() >= 2)
 }

@@ -142,3 +142,14 @@ fn code_points_are_counted_and_never_spelled() {
     let hidden = &concealed_in_text(&format!("Adds.{}", tagged("aaabbc")))[0];
     assert_eq!(hidden.code_points(), "U+E0061 ×3, U+E0062 ×2, U+E0063 ×1");
 }
+
+#[test]
+fn hostile_text_is_judged_in_one_go() {
+    const MANY: usize = 100_000;
+    for text in ["\u{200b}", "ab\u{ad}", "\u{2066}", "א\u{2067}", "🏴\u{e0067}", "a\u{fe0f}", "م\u{200c}"] {
+        assert!(!concealed_in_text(&text.repeat(MANY)).is_empty(), "{text:?}");
+    }
+    assert_eq!(concealed_in_text(&"🙂\u{200d}".repeat(MANY)), []);
+    let nested = format!("א{}א{}", "\u{2067}".repeat(MANY), "\u{2069}".repeat(MANY));
+    assert!(!concealed_in_text(&nested).is_empty());
+}
