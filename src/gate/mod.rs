@@ -28,6 +28,7 @@ mod proposals;
 mod rules;
 mod ruling;
 mod schema;
+mod surroundings;
 #[cfg(test)]
 mod testing;
 pub mod text;
@@ -56,6 +57,7 @@ pub use proposals::Proposals;
 pub use rules::{CheckSet, Delegation, Delegations, PolicyError, Rules};
 pub use ruling::{Act, Decision, Finding, Rewrite, Ruling};
 pub use schema::{SchemaCache, SchemaProblem};
+pub use surroundings::{Surroundings, Told, Unresolved};
 
 /// Whatever stands between a client and its servers.
 pub trait Gate: Send + std::fmt::Debug {
