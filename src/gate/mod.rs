@@ -20,7 +20,9 @@ mod guarded;
 mod invariants;
 mod json;
 mod listing;
+mod marked;
 mod naive;
+mod paths;
 mod payload;
 mod pins;
 mod policy;
@@ -49,9 +51,9 @@ pub use pins::{
 };
 pub use policy::{
     BudgetPolicy, BuildPolicy, EnvelopePolicy, Framing, FramingClaim, HiddenPolicy, HostDefinition, IdentityMode,
-    IdentityPolicy, LaunchPolicy, ListPolicy, ListenPolicy, NamesPolicy, Paging, PinMode, Policy, PromptPins,
-    Redirects, Replay, ResultScope, ResultShape, ScanPolicy, ServerPolicy, TextForm, ToolBudget, ToolPolicy,
-    WirePolicy,
+    IdentityPolicy, LaunchPolicy, ListPolicy, ListenPolicy, NamesPolicy, Paging, PathPolicy, PinMode, Policy,
+    PromptPins, Redirects, Replay, ResultScope, ResultShape, ScanPolicy, ServerPolicy, TextForm, ToolBudget, ToolPaths,
+    ToolPolicy, WirePolicy,
 };
 pub use proposals::Proposals;
 pub use rules::{CheckSet, Delegation, Delegations, PolicyError, Rules};
