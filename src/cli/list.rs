@@ -192,7 +192,9 @@ fn of_techniques(suite: &Suite) -> Vec<Entry> {
 
 fn of_fixtures(suite: &Suite) -> Vec<Entry> {
     let servers = suite.corpus.servers.iter();
-    servers.map(|(name, server)| Entry::new(&["fixture", "title"], &[name.clone(), server.title.clone()])).collect()
+    let told = suite.corpus.surroundings.iter().map(|(name, told)| (format!("surroundings/{name}"), &told.title));
+    let servers = servers.map(|(name, server)| (name.clone(), &server.title));
+    servers.chain(told).map(|(name, title)| Entry::new(&["fixture", "title"], &[name, title.clone()])).collect()
 }
 
 fn of_policies(suite: &Suite) -> Vec<Entry> {

@@ -2,7 +2,7 @@
 
 use super::{
     Asked, Count, Delegations, Event, Facts, InFlight, Listing, Page, Passing, Progress, Proposals, Rules, SchemaCache,
-    ServerFacts, ServerPolicy, checks::CheckId,
+    ServerFacts, ServerPolicy, Surroundings, checks::CheckId,
 };
 use crate::protocol::{
     Direction, Message, Shape,
@@ -51,6 +51,8 @@ pub struct Context<'a> {
     pub facts: &'a Facts,
     /// What the host handed the gate.
     pub delegations: &'a Delegations,
+    /// The world outside, as far as the gate may ask about it.
+    pub surroundings: &'a dyn Surroundings,
     /// The request that a reply answers, for a replyward response.
     pub answered: Option<&'a InFlight>,
     /// The definitions in it, for the reply to a listing.

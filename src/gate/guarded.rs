@@ -6,7 +6,7 @@ use bytes::Bytes;
 
 use super::{
     Act, Context, Decision, Delegations, Event, Facts, Gate, Listing, Passing, PinStore, Rewrite, Rules, Ruling,
-    SessionPins, checks,
+    SessionPins, Surroundings, Told, checks,
     facts::Absorbed,
     proposals::{Answers, Proposals, Refusing},
 };
@@ -19,6 +19,7 @@ pub struct Guarded {
     delegations: Delegations,
     facts: Facts,
     store: Arc<dyn PinStore>,
+    surroundings: Arc<dyn Surroundings>,
     /// In which order the checks run. What they propose is always composed in
     /// the registry's order; tests permute this one to show that it is idle.
     order: Vec<usize>,
@@ -28,13 +29,22 @@ impl Guarded {
     /// A gate at the start of a session, which remembers approvals as long as it lives.
     pub fn new(rules: Rules, delegations: Delegations) -> Self {
         let order = (0..checks::ALL.len()).collect();
-        Self { rules, delegations, facts: Facts::default(), store: Arc::new(SessionPins::default()), order }
+        let (store, surroundings) = (Arc::new(SessionPins::default()), Arc::new(Told::default()));
+        Self { rules, delegations, facts: Facts::default(), store, surroundings, order }
     }
 
     /// The same gate with its approvals kept elsewhere.
     #[must_use]
     pub fn with_store(mut self, store: Arc<dyn PinStore>) -> Self {
         self.store = store;
+        self
+    }
+
+    /// The same gate in other surroundings: without this, no name resolves and no
+    /// path is a link.
+    #[must_use]
+    pub fn with_surroundings(mut self, surroundings: Arc<dyn Surroundings>) -> Self {
+        self.surroundings = surroundings;
         self
     }
 
@@ -53,6 +63,7 @@ impl Gate for Guarded {
             rules: &self.rules,
             facts: &self.facts,
             delegations: &self.delegations,
+            surroundings: &*self.surroundings,
             answered: absorbed.answered.as_ref(),
             listing: absorbed.listing.as_ref(),
             page: absorbed.page,

@@ -10,7 +10,7 @@ use super::{
 
 const POLICY: &str = r#"
 [servers.board]
-allow = ["read_board", "other", "pinned", "once", "paged", "mail"]
+allow = ["read_board", "other", "pinned", "once", "paged", "mail", "open"]
 pins = "first-use"
 [servers.board.lists]
 max_items = 2
@@ -39,6 +39,9 @@ digest = "digest"
 page_digest = "/digest"
 next_offset = "/next"
 more = "/more"
+[servers.board.tools.open.paths]
+arguments = ["/path"]
+roots = ["/srv/files"]
 [servers.board.tools.once.budget]
 replay = "refuse"
 [servers.board.tools.read_board.shape]
@@ -97,6 +100,7 @@ const ATTACKS: &[(&str, &[Step])] = &[
     ),
     ("argument-schema", &[|gate| gate.call("read_board", r#"{"limit":"3"}"#)]),
     ("argument-scope", &[|gate| gate.call("pinned", r#"{"room":"x"}"#)]),
+    ("path-scope", &[|gate| gate.call("open", r#"{"path":"../keys"}"#)]),
     ("delegated-identity", &[|gate| gate.call("other", "{}")]),
     ("call-budget", &[|gate| gate.call("once", "{}"), |gate| gate.call("once", "{}")]),
     ("result-shape", &[|gate| gate.result("other", "{}", r#"{"content":"prose"}"#)]),

@@ -22,7 +22,9 @@ mod guarded;
 mod invariants;
 mod json;
 mod listing;
+mod marked;
 mod naive;
+mod paths;
 mod payload;
 mod pins;
 mod policy;
@@ -30,6 +32,7 @@ mod proposals;
 mod rules;
 mod ruling;
 mod schema;
+mod surroundings;
 #[cfg(test)]
 mod testing;
 pub mod text;
@@ -50,14 +53,15 @@ pub use pins::{
 };
 pub use policy::{
     ActiveContent, BudgetPolicy, BuildPolicy, ContentPolicy, EnvelopePolicy, Framing, FramingClaim, HiddenPolicy,
-    HostDefinition, IdentityMode, IdentityPolicy, LaunchPolicy, ListPolicy, ListenPolicy, NamesPolicy, Paging, PinMode,
-    Policy, PromptPins, Redirects, Replay, ResultScope, ResultShape, ScanPolicy, ServerPolicy, TextForm, ToolBudget,
-    ToolPolicy, WirePolicy,
+    HostDefinition, IdentityMode, IdentityPolicy, LaunchPolicy, ListPolicy, ListenPolicy, NamesPolicy, Paging,
+    PathPolicy, PinMode, Policy, PromptPins, Redirects, Replay, ResultScope, ResultShape, ScanPolicy, ServerPolicy,
+    TextForm, ToolBudget, ToolPaths, ToolPolicy, WirePolicy,
 };
 pub use proposals::Proposals;
 pub use rules::{CheckSet, Delegation, Delegations, PolicyError, Rules};
 pub use ruling::{Act, Decision, Finding, Rewrite, Ruling};
 pub use schema::{SchemaCache, SchemaProblem};
+pub use surroundings::{Surroundings, Told, Unresolved};
 
 /// Whatever stands between a client and its servers.
 pub trait Gate: Send + std::fmt::Debug {

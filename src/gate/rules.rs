@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use super::{
-    Policy, SchemaCache, checks,
+    PathPolicy, Policy, SchemaCache, checks,
     checks::CheckId,
     text::{self, Findings, Hidden, Hit},
 };
@@ -111,6 +111,7 @@ impl Rules {
         }
         let named = policy.servers.iter().map(|(server, settings)| (vec!["servers", server.as_str()], settings));
         for (path, settings) in named.chain([(vec!["default"], &policy.default)]) {
+            let server = settings;
             if let Some(unknown) = settings.scan.except.iter().find(|id| !text::is_rule(id)) {
                 return Err(PolicyError {
                     unknown: Some((unknown.clone(), text::rule_ids().collect())),
@@ -130,6 +131,7 @@ impl Rules {
                 ("listen", settings.listen.problem()),
                 ("budget", settings.budget.problem()),
                 ("build", settings.build.problem()),
+                ("paths", settings.paths.as_ref().and_then(PathPolicy::problem)),
             ];
             for (section, problem) in sections {
                 if let Some((key, what)) = problem {
@@ -138,7 +140,7 @@ impl Rules {
             }
             for (tool, settings) in &settings.tools {
                 let path = [&path[..], &["tools", tool.as_str()]].concat();
-                if let Some((keys, what)) = settings.problem() {
+                if let Some((keys, what)) = settings.problem(server) {
                     return Err(error(&[&path[..], &keys].concat(), what));
                 }
                 let at = |more: &[&'static str]| [&path[..], more].concat();

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use super::{
     Act, Approval, CheckSet, Consent, Decision, Delegation, Delegations, Event, Gate as _, Guarded, Head, Hop, Layer,
-    Opening, Passing, Reach, Rewrite, Rules, Ruling, SchemaCache, checks::CheckId,
+    Opening, Passing, Reach, Rewrite, Rules, Ruling, SchemaCache, Told, checks::CheckId,
 };
 use crate::protocol::{Direction, Id, Message, ServerName};
 
@@ -56,6 +56,16 @@ impl Driver {
         let rest = CheckSet::all().with(CheckId::parse(check).unwrap(), false);
         let delegations = Delegations::from([("board".into(), Delegation { token: "made-up-token".to_owned() })]);
         Self::of(Guarded::new(rules(settings).with_checks(rest), delegations))
+    }
+
+    /// A gate with one check on that is told of names and links outside.
+    pub(super) fn within(check: &str, settings: &str, names: &[(&str, &[&[&str]])], links: &[(&str, &str)]) -> Self {
+        let only = CheckSet::none().with(CheckId::parse(check).unwrap(), true);
+        let answer = |answer: &&[&str]| answer.iter().map(|address| address.parse().unwrap()).collect();
+        let names = names.iter().map(|(name, answers)| ((*name).to_owned(), answers.iter().map(answer).collect()));
+        let links = links.iter().map(|(from, to)| ((*from).to_owned(), (*to).to_owned()));
+        let told = Arc::new(Told::new(names.collect(), links.collect()));
+        Self::of(Guarded::new(rules(settings).with_checks(only), Delegations::new()).with_surroundings(told))
     }
 
     pub(super) fn of(gate: Guarded) -> Self {

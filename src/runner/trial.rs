@@ -90,8 +90,10 @@ fn gate(trial: &Trial) -> Option<SharedGate> {
         Some(checks) => {
             let (rules, delegations) = (rules.with_checks(checks), delegations(&trial.prepared));
             let store = approvals::store(&trial.prepared.case.body.host);
+            let surroundings = Arc::new(trial.prepared.surroundings.afresh());
             Some(SharedGate::new(move || {
-                Box::new(Guarded::new(rules.clone(), delegations.clone()).with_store(Arc::clone(&store)))
+                let gate = Guarded::new(rules.clone(), delegations.clone());
+                Box::new(gate.with_store(Arc::clone(&store)).with_surroundings(Arc::clone(&surroundings) as _))
             }))
         }
         None if trial.arm == crate::plan::Arm::Direct => None,

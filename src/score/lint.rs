@@ -224,6 +224,10 @@ fn unused(suite: &Suite, findings: &mut Findings) {
     for name in suite.corpus.servers.keys().filter(|name| !fixtures.contains(name.as_str())) {
         findings.error(RULE, &format!("fixtures/servers/{name}.toml"), "no case uses it".to_owned());
     }
+    let told: BTreeSet<&str> = files().filter_map(|file| file.surroundings.as_deref()).collect();
+    for name in suite.corpus.surroundings.keys().filter(|name| !told.contains(name.as_str())) {
+        findings.error(RULE, &format!("fixtures/surroundings/{name}.toml"), "no case uses it".to_owned());
+    }
     let policies: BTreeSet<&str> = files().map(|file| file.policy.as_str()).collect();
     for name in suite.policies.keys().filter(|name| !policies.contains(name.as_str())) {
         findings.error(RULE, &format!("fixtures/policies/{name}.toml"), "no case uses it".to_owned());

@@ -21,6 +21,7 @@ mod launch_consent;
 mod list_integrity;
 mod name_collision;
 mod origin;
+mod path_scope;
 mod protocol_version;
 mod redirects;
 mod reply_correlation;
@@ -50,6 +51,7 @@ pub const ALL: &[&dyn Check] = &[
     &name_collision::NameCollision,
     &argument_schema::ArgumentSchema,
     &argument_scope::ArgumentScope,
+    &path_scope::PathScope,
     &delegated_identity::DelegatedIdentity,
     &call_budget::CallBudget,
     &result_shape::ResultShape,

@@ -11,6 +11,7 @@ mod listen;
 mod lists;
 mod names;
 mod paging;
+mod paths;
 mod pins;
 mod wire;
 
@@ -29,6 +30,7 @@ pub use listen::ListenPolicy;
 pub use lists::ListPolicy;
 pub use names::NamesPolicy;
 pub use paging::Paging;
+pub use paths::{PathPolicy, ToolPaths};
 
 pub use content::{ActiveContent, ContentPolicy};
 pub use pins::{PinMode, PromptPins};
@@ -95,6 +97,8 @@ pub struct ServerPolicy {
     pub identity: Option<IdentityPolicy>,
     /// How often it may be asked to act in a session.
     pub budget: BudgetPolicy,
+    /// Which folders may be reached; not judged unless given.
+    pub paths: Option<PathPolicy>,
     /// Where it says which version of it lists and answers.
     pub build: BuildPolicy,
     /// Which documents may come in results.
@@ -148,6 +152,8 @@ pub struct ToolPolicy {
     pub budget: ToolBudget,
     /// How its messages show whom they are from.
     pub framing: Option<Framing>,
+    /// Which of its arguments are paths.
+    pub paths: Option<ToolPaths>,
     /// How it pages, for a tool that hands out documents.
     pub pages: Option<Paging>,
 }
@@ -155,11 +161,13 @@ pub struct ToolPolicy {
 impl ToolPolicy {
     /// The keys that lead to a setting that can't be enforced as written, and
     /// what is wrong with it.
-    pub(in crate::gate) fn problem(&self) -> Option<(Vec<&'static str>, String)> {
+    pub(in crate::gate) fn problem(&self, server: &ServerPolicy) -> Option<(Vec<&'static str>, String)> {
+        let paths = self.paths.as_ref().and_then(|paths| paths.problem(server.paths.is_some()));
+        let paths = paths.map(|(key, what)| (vec!["paths", key], what));
         let budget = self.budget.problem().map(|(key, what)| (vec!["budget", key], what));
         let pages = self.pages.as_ref().and_then(Paging::problem).map(|(key, what)| (vec!["pages", key], what));
         let framing = self.framing.as_ref().and_then(Framing::problem).map(|(key, what)| (vec!["framing", key], what));
-        budget.or(pages).or(framing)
+        budget.or(pages).or(framing).or(paths)
     }
 }
 
