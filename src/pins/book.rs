@@ -88,9 +88,8 @@ impl Book {
         if text.trim().is_empty() {
             return Err(BookError::Empty);
         }
-        let document = strict::parse_with(text.as_bytes(), model::DEPTH).map_err(|error| {
-            let before = text.as_bytes().get(..error.at).unwrap_or_default();
-            BookError::NotJson { line: before.iter().filter(|byte| **byte == b'\n').count() + 1 }
+        let document = strict::parse_with(text.as_bytes(), model::DEPTH).map_err(|error| BookError::NotJson {
+            line: text.get(..error.at).unwrap_or_default().matches('\n').count() + 1,
         })?;
         let value = document.root.to_value().ok_or(BookError::Ambiguous)?;
         match value.get("schema").and_then(Value::as_str) {
