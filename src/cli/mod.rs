@@ -15,6 +15,7 @@ mod list;
 mod live;
 mod new;
 mod outputs;
+mod pins;
 mod progress;
 pub mod reference;
 mod run;

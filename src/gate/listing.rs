@@ -47,7 +47,7 @@ impl ListingKind {
     }
 
     /// The member of a definition that names it.
-    fn key(self) -> &'static str {
+    pub fn key(self) -> &'static str {
         match self {
             Self::Tools | Self::Prompts => "name",
             Self::Resources => "uri",

@@ -88,14 +88,13 @@ impl Book {
         if text.trim().is_empty() {
             return Err(BookError::Empty);
         }
-        let document = strict::parse_with(text.as_bytes(), model::DEPTH).map_err(|error| {
-            let before = text.as_bytes().get(..error.at).unwrap_or_default();
-            BookError::NotJson { line: before.iter().filter(|byte| **byte == b'\n').count() + 1 }
+        let document = strict::parse_with(text.as_bytes(), model::DEPTH).map_err(|error| BookError::NotJson {
+            line: text.get(..error.at).unwrap_or_default().matches('\n').count() + 1,
         })?;
         let value = document.root.to_value().ok_or(BookError::Ambiguous)?;
         match value.get("schema").and_then(Value::as_str) {
             Some(SCHEMA) => {}
-            Some(other) => return Err(BookError::Schema(visible(other))),
+            Some(other) => return Err(BookError::Schema(visible(&other.chars().take(40).collect::<String>()))),
             None => return Err(BookError::NoSchema),
         }
         if value.get("digest") != Some(&digest(&value)?) {
@@ -218,7 +217,7 @@ fn entry(entry: EntryModel) -> Result<Entry, BookError> {
 
 /// JSON text with everything escaped that a reader would not see, or would see
 /// in another order. Outside of strings, JSON has no such characters.
-pub(super) fn escaped(json: &str) -> String {
+pub fn escaped(json: &str) -> String {
     let mut out = String::with_capacity(json.len());
     for c in json.chars() {
         if c == '\u{7f}' || (!c.is_ascii() && is_hidden(c)) {
@@ -234,8 +233,12 @@ pub(super) fn escaped(json: &str) -> String {
 }
 
 /// A text on one line with nothing hidden in it.
-fn visible(text: &str) -> String {
-    text.chars().take(40).flat_map(|c| if is_hidden(c) { c.escape_default().collect() } else { vec![c] }).collect()
+pub fn visible(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        if is_hidden(c) { out.extend(c.escape_default()) } else { out.push(c) }
+    }
+    out
 }
 
 /// Whether a character is not seen where it stands: control and format

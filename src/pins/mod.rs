@@ -10,7 +10,7 @@ mod file;
 mod model;
 mod text;
 
-pub use book::{Book, BookError, Entry, Kept, SCHEMA};
+pub use book::{Book, BookError, Entry, Kept, SCHEMA, escaped, visible};
 pub use compare::{Difference, Field, Shown, compare, pretty};
 pub use file::{FileStore, Step};
 pub use text::TextStore;

@@ -154,7 +154,7 @@ impl Facts {
                 facts.consents.clear();
                 facts.initialize = None;
                 if let Some(keeper) = keeper {
-                    facts.pinned.opening(keeper, Owner::of(opening));
+                    facts.pinned.opening(keeper, &Owner::of(opening));
                 }
             }
             Event::Approval(_) => {

@@ -80,11 +80,11 @@ pub struct PinFacts {
 
 impl PinFacts {
     /// The server is about to be started or reached.
-    pub(super) fn opening(&mut self, keeper: Keeper<'_>, owner: Owner) {
+    pub(super) fn opening(&mut self, keeper: Keeper<'_>, owner: &Owner) {
         // What was approved stays approved; what an earlier connection listed
         // says nothing of what this one is.
         *self = Self { owner: Some(owner.clone()), ..Self::default() };
-        self.keep(keeper.store.load(&owner));
+        self.keep(keeper.store.load(owner));
         let pinned = |kind: &ListingKind| {
             let kind = PinKind::from(*kind);
             self.pins.settled.contains(&kind) || self.pins.of_kind(kind).next().is_some()

@@ -21,13 +21,9 @@ impl SessionPins {
 impl PinStore for SessionPins {
     fn load(&self, owner: &Owner) -> Result<Loaded, StoreError> {
         let kept = self.kept();
-        Ok(match kept.get(&owner.place) {
-            Some((_, pins)) => Loaded { pins: pins.clone(), moved: false },
-            None => {
-                let moved = kept.values().any(|(names, _)| names.contains(&owner.name));
-                Loaded { pins: Pins::default(), moved }
-            }
-        })
+        let known = kept.get(&owner.place);
+        let moved = known.is_none() && kept.values().any(|(names, _)| names.contains(&owner.name));
+        Ok(Loaded { pins: known.map(|(_, pins)| pins.clone()).unwrap_or_default(), moved })
     }
 
     fn save(&self, owner: &Owner, change: &Change) -> Result<Loaded, StoreError> {

@@ -18,6 +18,9 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// What stands in the lock file once there is a store beside it.
 const MARK: &[u8] = b"the store beside this file is in use\n";
 
+/// What the name of a file ends in that is to become the store.
+const TEMPORARY: &str = ".tmp";
+
 /// The steps of a change, in their order. A crash between any two leaves the
 /// old store or the new one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -118,7 +121,7 @@ impl FileStore {
         let mut lock = self.lock()?;
         let mut kept = None;
         if fs::symlink_metadata(&self.path).is_ok_and(|found| found.is_file()) {
-            let aside = (1..).map(|n| self.beside(&format!(".unusable-{n}"))).find(|path| !path.exists());
+            let aside = (1..1000).map(|n| self.beside(&format!(".unusable-{n}"))).find(|path| !path.exists());
             if let Some(aside) = aside {
                 // A copy: until the new one takes its place, the old one stays.
                 fs::copy(&self.path, &aside).map_err(|error| self.failed("it can't be kept aside", &error))?;
@@ -150,7 +153,7 @@ impl FileStore {
         self.sweep(folder);
         let mut builder = tempfile::Builder::new();
         let prefix = self.temporary();
-        builder.prefix(&prefix).suffix(".tmp");
+        builder.prefix(&prefix).suffix(TEMPORARY);
         #[cfg(unix)]
         let mode = std::os::unix::fs::PermissionsExt::from_mode(0o666);
         #[cfg(unix)]
@@ -176,7 +179,7 @@ impl FileStore {
         let prefix = self.temporary();
         for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
             let name = entry.file_name();
-            if name.to_str().is_some_and(|name| name.starts_with(&prefix) && name.ends_with(".tmp")) {
+            if name.to_str().is_some_and(|name| name.starts_with(&prefix) && name.ends_with(TEMPORARY)) {
                 // One that can't be removed is in nobody's way.
                 let _ = fs::remove_file(entry.path());
             }
