@@ -22,5 +22,5 @@ pub use model::{Case, CaseFile, CaseId, Expect, Kind, Level, Overlay, Refusal, S
 pub use predicate::{LaunchedAs, Predicate, ReplyWants, Seen, StateIs, StepRef};
 pub use script::{
     Call, Consent, Emit, Fault, Host, Launch, Layer, List, Mutation, Notify, Obey, On, Open, Raw, Request, Step, Until,
-    labels, speaks_unasked,
+    Verb, labels, speaks_unasked,
 };

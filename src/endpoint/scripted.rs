@@ -22,6 +22,8 @@ pub struct Web {
     pub status: Option<u16>,
     /// `application/json` unless given; an event stream makes the reply events.
     pub content_type: Option<String>,
+    /// Further headers.
+    pub headers: BTreeMap<String, String>,
     /// A redirect to this server.
     pub redirect: Option<ServerName>,
 }
@@ -275,6 +277,7 @@ fn misbehave(fault: &Fault, id: &Id, reply: &Bytes, served: &mut Served) {
             .replace("{{reply}}", &String::from_utf8_lossy(reply))
             .into()
     };
+    served.says.extend(fault.before.as_deref().map(fill));
     if !fault.silent && !fault.close {
         let mut said = fault.reply.as_deref().map_or_else(|| reply.clone(), fill);
         if let Some(size) = fault.pad_to {
@@ -284,8 +287,12 @@ fn misbehave(fault: &Fault, id: &Id, reply: &Bytes, served: &mut Served) {
     }
     served.says.extend(fault.then.as_deref().map(fill));
     served.close = fault.close;
-    served.web =
-        Web { status: fault.status, content_type: fault.content_type.clone(), redirect: fault.redirect.clone() };
+    served.web = Web {
+        status: fault.status,
+        content_type: fault.content_type.clone(),
+        headers: fault.headers.clone(),
+        redirect: fault.redirect.clone(),
+    };
 }
 
 /// The message with its first text block made long enough.

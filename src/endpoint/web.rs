@@ -87,7 +87,8 @@ impl Face {
         if let Some(nth) = opens {
             headers.push(("mcp-session-id".to_owned(), format!("{}-{nth}", self.session)));
         }
-        let Web { status, content_type, redirect } = web;
+        let Web { status, content_type, headers: more, redirect } = web;
+        headers.extend(more);
         if let Some(target) = redirect {
             let url = self.urls.get().and_then(|urls| urls.get(&target)).cloned().unwrap_or_default();
             headers.push(("location".to_owned(), url));

@@ -2,7 +2,7 @@
 
 use super::{
     Asked, Delegations, Event, Facts, InFlight, Listing, Passing, Progress, Proposals, Rules, SchemaCache, ServerFacts,
-    ServerPolicy, checks::CheckId,
+    ServerPolicy, Who, checks::CheckId,
 };
 use crate::protocol::{
     Direction, Message, Shape,
@@ -61,6 +61,14 @@ pub struct Context<'a> {
     pub progress: Option<Progress>,
     /// The server's own request that an answer of the client's answers.
     pub asked: Option<&'a Asked>,
+    /// The event is a request of the server's under an id that it uses already.
+    pub asked_again: bool,
+    /// Who sent the request that the event is, or belongs to.
+    pub who: Who,
+    /// A reply to this request came to somebody else.
+    pub crossed: Option<&'a InFlight>,
+    /// The server opened a session under the id of somebody else's.
+    pub reissued: bool,
     /// The event is a call that the user consented to, with these very arguments.
     /// A consent is good for one call.
     pub consented: bool,

@@ -46,6 +46,10 @@ impl Gate for Guarded {
             id_in_use: absorbed.id_in_use,
             progress: absorbed.progress,
             asked: absorbed.asked.as_ref(),
+            asked_again: absorbed.asked_again,
+            who: absorbed.who,
+            crossed: absorbed.crossed.as_ref(),
+            reissued: absorbed.reissued,
             consented: absorbed.consented,
         };
         let mut each: Vec<Option<Proposals>> = checks::ALL.iter().map(|_| None).collect();
@@ -117,8 +121,8 @@ impl Guarded {
             (Answers::Own, Direction::Replyward) => {
                 if message.shape() == Shape::Request {
                     // The server asked, and hears that it gets no answer.
-                    if let Some(id) = message.id() {
-                        self.facts.unasked(server, id);
+                    if let Some(id) = message.id().filter(|_| absorbed.taken) {
+                        self.facts.unasked(server, absorbed.who, id);
                     }
                     return Some(reply(message.id(), refusal));
                 }

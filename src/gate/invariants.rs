@@ -14,6 +14,8 @@ allow = ["read_board", "other", "pinned"]
 pins = "first-use"
 [servers.board.wire]
 max_list_items = 2
+[servers.board.requests.unasked]
+max_messages = 4
 [servers.board.identity]
 mode = "delegated"
 env = "BOARD_TOKEN"
@@ -47,6 +49,7 @@ const ATTACKS: &[(&str, &[Step])] = &[
     ("protocol-version", &[|gate| gate.exchange("initialize", "{}", r#"{"protocolVersion":"2024-11-05"}"#)]),
     ("content-type", &[|gate| gate.head(200, &[("content-type", "text/html")], None)]),
     ("redirects", &[|gate| gate.hop("http://board.example/", "http://other.example/", None)]),
+    ("session-binding", &[|gate| gate.ask_with("", &[("mcp-session-id", "made-up")])]),
     ("tool-allowlist", &[|gate| gate.call("delete_board", "{}")]),
     ("host-schema", &[|gate| gate.list(&format!("[{GOOD}]"))]),
     (
@@ -65,6 +68,7 @@ const ATTACKS: &[(&str, &[Step])] = &[
     ("delegated-identity", &[|gate| gate.call("other", "{}")]),
     ("result-shape", &[|gate| gate.result("other", "{}", r#"{"content":"prose"}"#)]),
     ("result-scope", &[|gate| gate.result("read_board", "{}", &TEXT.replace("true", "false"))]),
+    ("server-requests", &[|gate| gate.tell(r#"{"jsonrpc":"2.0","id":"s","method":"roots/list"}"#)]),
 ];
 
 fn acted(ruling: &Ruling, check: &str) -> bool {
@@ -154,6 +158,15 @@ const STEPS: &[Step] = &[
     |gate| gate.ask_with(r#"{"jsonrpc":"2.0","id":11,"method":"ping"}"#, &[("mcp-protocol-version", "2025-11-25")]),
     |gate| gate.list(&format!("[{GOOD},{GOOD},{GOOD}]")),
     |gate| gate.call("read_board", &format!("{}{}", "[".repeat(600), "]".repeat(600))),
+    |gate| gate.tell(r#"{"jsonrpc":"2.0","id":"s","method":"elicitation/create","params":{"message":"Password?"}}"#),
+    |gate| gate.tell(r#"{"jsonrpc":"2.0","id":"p","method":"ping"}"#),
+    |gate| gate.ask_with("", &[("mcp-session-id", "made-up"), ("authorization", "Bearer x")]),
+    |gate| gate.tell_with(r#"{"jsonrpc":"2.0","id":7,"result":{}}"#, &[("mcp-session-id", "made-up")]),
+    |gate| gate.exchange("tools/call", r#"{"name":"other"}"#, r#"{"content":[],"requestState":"a"}"#),
+    |gate| gate.req("tools/call", r#"{"name":"read_board","requestState":"a"}"#),
+    |gate| gate.ask(r#"{"jsonrpc":"2.0","id":"s","result":{"action":"decline"}}"#),
+    |gate| gate.exchange("initialize", r#"{"capabilities":{"elicitation":{}}}"#, r#"{"protocolVersion":"2025-06-18"}"#),
+    |gate| gate.ask(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#),
     |gate| {
         gate.approve();
         gate.tell("")

@@ -31,14 +31,15 @@ pub mod text;
 
 pub use check::{Check, Context, Docs};
 pub use checks::CheckId;
-pub use event::{Approval, Consent, Event, Head, Hop, Layer, Opening, Passing, Reach};
-pub use facts::{Asked, Facts, InFlight, KnownTool, Progress, ServerFacts};
+pub use event::{Approval, Consent, Event, Head, Hop, Layer, Opening, Passing, Reach, Verb, Via};
+pub use facts::{Asked, Asking, Facts, InFlight, KnownTool, Progress, ServerFacts, Session, Sessions, StateUse, Who};
 pub use guarded::Guarded;
 pub use listing::{Listed, Listing, ListingKind};
 pub use naive::Naive;
 pub use policy::{
-    HostDefinition, IdentityMode, IdentityPolicy, PinMode, Policy, Redirects, ResultScope, ResultShape, ScanPolicy,
-    ServerPolicy, TextForm, ToolPolicy, WirePolicy,
+    ElicitationPolicy, HostDefinition, IdentityMode, IdentityPolicy, IncludeContext, PinMode, Policy, Redirects,
+    RequestsPolicy, ResultScope, ResultShape, RootsPolicy, SamplingPolicy, ScanPolicy, ServerPolicy, SessionsPolicy,
+    TextForm, ToolPolicy, UnaskedPolicy, WirePolicy,
 };
 pub use proposals::Proposals;
 pub use rules::{CheckSet, Delegation, Delegations, PolicyError, Rules};

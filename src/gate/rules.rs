@@ -119,6 +119,12 @@ impl Rules {
             if let Some((key, what)) = settings.wire.problem() {
                 return Err(error(&[&path[..], &["wire", key]].concat(), what));
             }
+            if let Some((keys, what)) = settings.requests.problem() {
+                return Err(error(&[&path[..], &["requests"], &keys].concat(), what));
+            }
+            if let Some((key, what)) = settings.sessions.problem() {
+                return Err(error(&[&path[..], &["sessions", key]].concat(), what));
+            }
             for (tool, settings) in &settings.tools {
                 let path = [&path[..], &["tools", tool.as_str()]].concat();
                 let at = |more: &[&'static str]| [&path[..], more].concat();

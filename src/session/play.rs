@@ -14,7 +14,7 @@ use crate::{
     case::{self, Case, Emit, Launch, List, Mutation, Obey, Open, Step, Until},
     protocol::{Id, Leg, Message, Revision, ServerName, Shape, strict::Node},
     transcript::{Answer, Event, Mark, Recorder},
-    transport::{Close, Connection, Exchange, Headers},
+    transport::{Close, Connection, Exchange, Headers, Verb},
 };
 
 /// How long things may take. Whatever is awaited ends the waiting; these only
@@ -122,7 +122,10 @@ impl<'a, W: World> Session<'a, W> {
                 self.recorder.event(Event::Acted(what));
             }
             Step::Mutate(mutation) => self.mutate(&server, mutation).await?,
-            Step::Emit(Emit { text, .. }) => self.emit(&server, text.clone().into()).await,
+            Step::Emit(Emit { text, times, .. }) => {
+                let texts = (1..=times.unwrap_or(1)).map(|n| text.replace("{{n}}", &n.to_string()).into());
+                self.emit(&server, texts.collect()).await;
+            }
             Step::Reconnect(_) => {
                 if let Some(peer) = self.peers.remove(&server) {
                     self.close(peer).await;
@@ -158,6 +161,7 @@ impl<'a, W: World> Session<'a, W> {
         let label = self.labels.next().unwrap_or_default();
         let id = self.fresh_id();
         let none = BTreeMap::new();
+        let mut verb = Verb::Post;
         let (body, until, id, own): (Bytes, Until, Option<Id>, _) = match step {
             Step::Call(call) => {
                 (wire::request(&id, "tools/call", Some(&wire::call(call))).into(), call.until, Some(id), &call.headers)
@@ -176,7 +180,13 @@ impl<'a, W: World> Session<'a, W> {
                 (wire::notification(&notify.method, notify.params.as_deref()).into(), Until::Sent, None, &none)
             }
             Step::Send(raw) => {
+                verb = match raw.verb {
+                    case::Verb::Post => Verb::Post,
+                    case::Verb::Get => Verb::Get,
+                    case::Verb::Delete => Verb::Delete,
+                };
                 let body: Bytes = match (&raw.text, &raw.base64) {
+                    (None, None) if verb != Verb::Post => Bytes::new(),
                     (Some(text), _) => text.replace("{{id}}", &id.to_json()).into(),
                     (None, Some(text)) => base64::engine::general_purpose::STANDARD
                         .decode(text)
@@ -189,7 +199,7 @@ impl<'a, W: World> Session<'a, W> {
             }
             _ => return Err(format!("step '{label}' can't stand in a group")),
         };
-        Ok(Some(self.send(server, label, id, until, body, own).await?))
+        Ok(Some(self.send(server, label, id, until, body, (verb, own)).await?))
     }
 
     async fn send(
@@ -199,7 +209,7 @@ impl<'a, W: World> Session<'a, W> {
         id: Option<Id>,
         until: Until,
         body: Bytes,
-        own: &BTreeMap<String, String>,
+        (verb, own): (Verb, &BTreeMap<String, String>),
     ) -> Result<Sent, String> {
         self.next += 1;
         let exchange = Exchange(self.next);
@@ -214,7 +224,7 @@ impl<'a, W: World> Session<'a, W> {
             answer: Answer::NotAwaited,
         };
         let peer = self.peers.get_mut(server).ok_or_else(|| format!("{server} was not opened"))?;
-        peer.send(&self.recorder, exchange, body, own).await;
+        peer.send(&self.recorder, exchange, body, verb, own).await;
         // On HTTP even a notification has a response, and waiting for it keeps
         // the order of steps.
         let nothing_comes = until == Until::Sent && !(peer.http && mark.id.is_none());
@@ -230,7 +240,10 @@ impl<'a, W: World> Session<'a, W> {
         self.receive(server, &mut awaited, deadline).await?;
         for (mark, awaited) in marks.iter_mut().zip(awaited) {
             mark.answer = match awaited.answer {
-                Some(Answer::Http { .. }) if mark.id.is_none() => Answer::NotAwaited,
+                // That a message without an id was accepted is no answer to it.
+                Some(Answer::Http { status: 200..300, .. }) if mark.id.is_none() && !mark.sent.is_empty() => {
+                    Answer::NotAwaited
+                }
                 Some(answer) => answer,
                 None => Answer::Silence,
             };
@@ -256,7 +269,7 @@ impl<'a, W: World> Session<'a, W> {
             };
             if let Some(reply) = peer.take(&self.recorder, &frame, awaited) {
                 self.next += 1;
-                peer.send(&self.recorder, Exchange(self.next), reply, &BTreeMap::new()).await;
+                peer.send(&self.recorder, Exchange(self.next), reply, Verb::Post, &BTreeMap::new()).await;
             }
         }
         Ok(())
@@ -286,7 +299,7 @@ impl<'a, W: World> Session<'a, W> {
         }
         let id = self.fresh_id();
         let text = wire::request(&id, "initialize", Some(&wire::opening(open, self.revision)));
-        let sent = self.send(server, label, Some(id), Until::Reply, text.into(), &open.headers).await?;
+        let sent = self.send(server, label, Some(id), Until::Reply, text.into(), (Verb::Post, &open.headers)).await?;
         let marks = self.settle(server, vec![sent]).await?;
         let Some(Answer::Reply(reply)) = marks.into_iter().next().map(|mark| mark.answer) else { return Ok(()) };
         let reply = Message::new(reply);
@@ -304,7 +317,7 @@ impl<'a, W: World> Session<'a, W> {
         let streams = self.case.body.steps.iter().any(case::speaks_unasked);
         if let Some(peer) = self.peers.get_mut(server) {
             let text = wire::notification("notifications/initialized", None);
-            peer.send(&self.recorder, exchange, text.into(), &open.headers).await;
+            peer.send(&self.recorder, exchange, text.into(), Verb::Post, &open.headers).await;
             if peer.http {
                 let mut awaited = [Awaited { id: None, exchange, until: Until::Reply, answer: None }];
                 let deadline = Instant::now() + self.deadlines.step;
@@ -328,7 +341,9 @@ impl<'a, W: World> Session<'a, W> {
             let id = self.fresh_id();
             let params = cursor.take().map(|cursor: String| format!(r#"{{"cursor":{cursor}}}"#));
             let text = wire::request(&id, method, params.as_deref());
-            let sent = self.send(server, label.clone(), Some(id), Until::Reply, text.into(), &list.headers).await?;
+            let sent = self
+                .send(server, label.clone(), Some(id), Until::Reply, text.into(), (Verb::Post, &list.headers))
+                .await?;
             let marks = self.settle(server, vec![sent]).await?;
             if let Some(Answer::Reply(reply)) = marks.first().map(|mark| &mark.answer) {
                 let reply = Message::new(reply.clone());
@@ -347,15 +362,18 @@ impl<'a, W: World> Session<'a, W> {
         self.recorder.event(Event::Acted(format!("{server} changes what it lists")));
         if mutation.announce {
             let text = wire::notification("notifications/tools/list_changed", None);
-            self.emit(server, text.into()).await;
+            self.emit(server, vec![text.into()]).await;
         }
         Ok(())
     }
 
     /// The server speaks unasked; waits until the client has it, or long enough
     /// to say that it won't.
-    async fn emit(&mut self, server: &ServerName, text: Bytes) {
-        self.world.emit(server, &text);
+    async fn emit(&mut self, server: &ServerName, texts: Vec<Bytes>) {
+        for text in &texts {
+            self.world.emit(server, text);
+        }
+        let Some(text) = texts.into_iter().last() else { return };
         let message = Message::new(text.clone());
         let asks = message.id().filter(|_| message.shape() == Shape::Request);
         let recorder = self.recorder.clone();
@@ -376,7 +394,7 @@ impl<'a, W: World> Session<'a, W> {
             let arrived = frame.body == text;
             if let Some(reply) = peer.take(&self.recorder, &frame, &mut []) {
                 self.next += 1;
-                peer.send(&self.recorder, Exchange(self.next), reply, &BTreeMap::new()).await;
+                peer.send(&self.recorder, Exchange(self.next), reply, Verb::Post, &BTreeMap::new()).await;
             }
             if arrived {
                 return;

@@ -19,6 +19,8 @@ mod redirects;
 mod reply_correlation;
 mod result_scope;
 mod result_shape;
+mod server_requests;
+mod session_binding;
 mod size_limits;
 mod tool_allowlist;
 
@@ -29,6 +31,7 @@ pub const ALL: &[&dyn Check] = &[
     &protocol_version::ProtocolVersion,
     &content_type::ContentType,
     &redirects::Redirects,
+    &session_binding::SessionBinding,
     &tool_allowlist::ToolAllowlist,
     &host_schema::HostSchema,
     &description_scan::DescriptionScan,
@@ -38,6 +41,7 @@ pub const ALL: &[&dyn Check] = &[
     &delegated_identity::DelegatedIdentity,
     &result_shape::ResultShape,
     &result_scope::ResultScope,
+    &server_requests::ServerRequests,
 ];
 
 /// A check's permanent id.

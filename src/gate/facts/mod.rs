@@ -3,12 +3,18 @@
 //! Facts are taken from every event, whatever the checks make of it, so that no
 //! check's verdict depends on another's.
 
+mod asking;
 mod listed;
 mod server;
+mod sessions;
 
 use std::{collections::BTreeMap, sync::Arc};
 
+pub use asking::Asking;
+pub(super) use asking::question;
 pub use server::ServerFacts;
+pub use sessions::{Session, Sessions, StateUse, Who};
+pub(super) use sessions::{session, sessions};
 
 use super::{Event, Listing, Opening, Passing, Rules};
 use crate::protocol::{Direction, Id, Message, ServerName};
@@ -22,6 +28,8 @@ pub struct InFlight {
     pub tool: Option<String>,
     /// The whole request.
     pub request: Message,
+    /// Who sent it.
+    pub who: Who,
 }
 
 /// A request of the server's that the client has not answered yet.
@@ -59,6 +67,14 @@ pub(super) struct Absorbed {
     pub(super) progress: Option<Progress>,
     /// The server's request that the client answers.
     pub(super) asked: Option<Asked>,
+    /// The event is a request of the server's under an id that it uses already.
+    pub(super) asked_again: bool,
+    /// Who sent the request that the event is, or belongs to.
+    pub(super) who: Who,
+    /// A reply to this request came to somebody else.
+    pub(super) crossed: Option<InFlight>,
+    /// The server opened a session under the id of somebody else's.
+    pub(super) reissued: bool,
     /// The event is a call that the user consented to.
     pub(super) consented: bool,
 }
@@ -99,6 +115,7 @@ impl Facts {
     /// Takes in an event before the checks see it.
     pub(super) fn absorb(&mut self, rules: &Rules, event: &Event<'_>) -> Absorbed {
         let policy = rules.policy().server(event.server());
+        let who = Who::of(event.via(), &policy.sessions.principals);
         let facts = self.server_mut(event.server());
         match event {
             Event::Opening(Opening { reach, .. }) => {
@@ -114,18 +131,21 @@ impl Facts {
                 facts.asked.clear();
                 facts.consents.clear();
                 facts.initialize = None;
+                facts.initialized = false;
+                facts.asking.remove(&None);
             }
             Event::Approval(_) => facts.approved(),
             Event::Consent(consent) => facts.consented(consent.tool, consent.arguments),
             Event::Passing(Passing { direction: Direction::Requestward, message, .. }) => {
-                return facts.requested(message);
+                return Absorbed { who, ..facts.requested(message, who) };
             }
-            Event::Passing(Passing { direction: Direction::Replyward, message, .. }) => {
-                return facts.replied(message, policy);
+            Event::Passing(passing @ Passing { direction: Direction::Replyward, .. }) => {
+                return Absorbed { who, ..facts.replied(passing, policy, who) };
             }
-            Event::Head(_) | Event::Hop(_) => {}
+            Event::Head(head) => facts.sessions.answered(head, who),
+            Event::Hop(_) => {}
         }
-        Absorbed::default()
+        Absorbed { who, ..Absorbed::default() }
     }
 
     /// A request was refused: it will never be answered by the server.
@@ -134,8 +154,13 @@ impl Facts {
     }
 
     /// A request of the server's was refused: the client will never answer it.
-    pub(super) fn unasked(&mut self, server: &ServerName, id: &Id) {
-        self.server_mut(server).asked.remove(id);
+    pub(super) fn unasked(&mut self, server: &ServerName, who: Who, id: &Id) {
+        self.server_mut(server).asked.remove(&(who.session, id.clone()));
+    }
+
+    /// The names of all tools of all servers, as listed last.
+    pub fn tools(&self) -> impl Iterator<Item = &str> {
+        self.servers.values().flat_map(|server| server.tools.keys().map(String::as_str))
     }
 
     /// A request was answered in the server's place.

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::{
-    super::{Listing, ListingKind, PinMode, Reach, ServerPolicy, check},
-    Absorbed, Asked, InFlight, KnownTool, Progress,
+    super::{Listing, ListingKind, Passing, PinMode, Reach, ServerPolicy, check},
+    Absorbed, Asked, Asking, InFlight, KnownTool, Progress, Sessions, Who,
 };
 use crate::{
     digest::{Fingerprint, fingerprint},
@@ -46,8 +46,15 @@ pub struct ServerFacts {
     pub negotiated: Option<String>,
     /// The client's `initialize`, with what it declared.
     pub initialize: Option<Message>,
-    /// What the server asked and the client has not answered.
-    pub asked: HashMap<Id, Asked>,
+    /// The client said that it is ready.
+    pub initialized: bool,
+    /// What the server asked and the client has not answered, by session and id:
+    /// each session has ids of its own.
+    pub asked: HashMap<(Option<Fingerprint>, Id), Asked>,
+    /// What the server asked for and said so far, by session.
+    pub asking: BTreeMap<Option<Fingerprint>, Asking>,
+    /// The sessions that it opened.
+    pub sessions: Sessions,
     /// Calls that the user consented to and that have not been made.
     pub(super) consents: Vec<(String, Fingerprint)>,
     /// How far each progress token has come.
@@ -88,7 +95,18 @@ impl ServerFacts {
         self.pinned_instructions = Some(self.latest_instructions);
     }
 
-    pub(super) fn requested(&mut self, message: &Message) -> Absorbed {
+    /// What the server asked for and said so far, in a session.
+    pub(super) fn asking(&mut self, who: Who) -> &mut Asking {
+        if self.asking.len() >= REMEMBERED && !self.asking.contains_key(&who.session) {
+            self.asking.pop_first();
+        }
+        self.asking.entry(who.session).or_default()
+    }
+
+    pub(super) fn requested(&mut self, message: &Message, who: Who) -> Absorbed {
+        if message.is_call() {
+            self.asking(who).spoke(message);
+        }
         match (message.shape(), message.id(), message.method()) {
             (Shape::Request, Some(id), Some(method)) => {
                 // An id that is in flight stays with its first request; the
@@ -99,9 +117,10 @@ impl ServerFacts {
                 let tool = message.called_tool().map(str::to_owned);
                 if method == "initialize" {
                     self.initialize = Some(message.clone());
+                    self.initialized = false;
                 }
                 let consented = self.take_consent(message);
-                let request = InFlight { method: method.to_owned(), tool, request: message.clone() };
+                let request = InFlight { method: method.to_owned(), tool, request: message.clone(), who };
                 self.in_flight.insert(id.clone(), request);
                 if let Some(token) = progress_token(message) {
                     self.progress.insert(token, f64::NEG_INFINITY);
@@ -116,7 +135,18 @@ impl ServerFacts {
                 }
                 Absorbed::default()
             }
-            (Shape::Response, Some(id), _) => Absorbed { asked: self.asked.remove(id), ..Absorbed::default() },
+            (Shape::Notification, _, Some("notifications/initialized")) => {
+                self.initialized = true;
+                self.sessions.ready(who);
+                Absorbed::default()
+            }
+            (Shape::Response, Some(id), _) => {
+                let asked = self.asked.remove(&(who.session, id.clone()));
+                if let Some(asked) = &asked {
+                    self.asking(who).answered(&asked.request, message);
+                }
+                Absorbed { asked, ..Absorbed::default() }
+            }
             _ => Absorbed::default(),
         }
     }
@@ -145,19 +175,22 @@ impl ServerFacts {
         found.map(|index| self.consents.remove(index)).is_some()
     }
 
-    pub(super) fn replied(&mut self, message: &Message, policy: &ServerPolicy) -> Absorbed {
-        let pins = policy.pins;
+    pub(super) fn replied(&mut self, passing: &Passing<'_>, policy: &ServerPolicy, who: Who) -> Absorbed {
+        let (message, pins) = (passing.message, policy.pins);
         match message.shape() {
-            Shape::Notification => self.notified(message),
-            Shape::Request => {
-                if let (Some(id), Some(method)) = (message.id(), message.method()) {
-                    let asked = Asked { method: method.to_owned(), request: message.clone() };
-                    self.asked.entry(id.clone()).or_insert(asked);
-                }
-                Absorbed::default()
+            Shape::Notification => {
+                self.asking(who).notified(message);
+                self.notified(message)
             }
+            Shape::Request => self.asks(message, who),
             Shape::Response => {
                 let Some(id) = message.id() else { return Absorbed::default() };
+                // Whoever asked still waits: this came to another.
+                if passing.via.is_some()
+                    && let Some(request) = self.in_flight.get(id).filter(|request| request.who != who)
+                {
+                    return Absorbed { crossed: Some(request.clone()), ..Absorbed::default() };
+                }
                 let Some(answered) = self.forget(id) else { return Absorbed::default() };
                 self.remember(id.clone());
                 let listing =
@@ -166,13 +199,30 @@ impl ServerFacts {
                     let first_page = answered.request.params().and_then(|params| params.member("cursor")).is_none();
                     self.listed(listing, message.raw(), first_page, pins);
                 }
-                if answered.method == "initialize" && message.result().is_some() {
-                    self.opened(message, policy);
+                let mut reissued = false;
+                if let Some(result) = message.result() {
+                    if answered.method == "initialize" {
+                        reissued = self.sessions.opened(passing, &answered.request, answered.who);
+                        self.opened(message, policy);
+                    }
+                    self.sessions.handed_out(result, message.raw(), &answered.request, answered.who);
                 }
-                Absorbed { answered: Some(answered), listing, ..Absorbed::default() }
+                Absorbed { answered: Some(answered), listing, reissued, ..Absorbed::default() }
             }
             _ => Absorbed::default(),
         }
+    }
+
+    /// The server asks. An id that waits for an answer stays with its first request.
+    fn asks(&mut self, message: &Message, who: Who) -> Absorbed {
+        self.asking(who).asked(message);
+        let (Some(id), Some(method)) = (message.id(), message.method()) else { return Absorbed::default() };
+        let key = (who.session, id.clone());
+        if self.asked.contains_key(&key) {
+            return Absorbed { asked_again: true, ..Absorbed::default() };
+        }
+        self.asked.insert(key, Asked { method: method.to_owned(), request: message.clone() });
+        Absorbed { taken: true, ..Absorbed::default() }
     }
 
     fn opened(&mut self, message: &Message, policy: &ServerPolicy) {

@@ -1,5 +1,7 @@
 //! What a gate is told to enforce: one file a section.
 
+mod requests;
+mod sessions;
 mod wire;
 
 use std::collections::BTreeMap;
@@ -7,6 +9,9 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+pub(super) use requests::folder;
+pub use requests::{ElicitationPolicy, IncludeContext, RequestsPolicy, RootsPolicy, SamplingPolicy, UnaskedPolicy};
+pub use sessions::SessionsPolicy;
 pub use wire::{Redirects, WirePolicy};
 
 use crate::protocol::{ServerName, ToolName};
@@ -50,6 +55,10 @@ pub struct ServerPolicy {
     pub scan: ScanPolicy,
     /// What may come over the wire.
     pub wire: WirePolicy,
+    /// What the server may ask its client for, and how much it may say unasked.
+    pub requests: RequestsPolicy,
+    /// By what the owners of sessions are known.
+    pub sessions: SessionsPolicy,
     /// Under whose identity calls run; the server's own unless given.
     pub identity: Option<IdentityPolicy>,
     /// Settings by tool.
