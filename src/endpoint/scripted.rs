@@ -49,6 +49,8 @@ pub struct Scripted {
     state: Value,
     counts: BTreeMap<String, u32>,
     requests: u32,
+    /// Who opened the nth session.
+    openers: BTreeMap<u32, String>,
     /// Changes to come, by the count of requests after which they take effect.
     due: Vec<(u32, Overlay)>,
 }
@@ -57,7 +59,15 @@ impl Scripted {
     /// A server at the start.
     pub fn new(start: Arc<Prototype>) -> Self {
         let state = start.state.clone();
-        Self { start, changed: None, state, counts: BTreeMap::new(), requests: 0, due: Vec::new() }
+        Self {
+            start,
+            changed: None,
+            state,
+            counts: BTreeMap::new(),
+            requests: 0,
+            openers: BTreeMap::new(),
+            due: Vec::new(),
+        }
     }
 
     /// What it started from.
@@ -68,6 +78,11 @@ impl Scripted {
     /// Its state now.
     pub fn state(&self) -> &Value {
         &self.state
+    }
+
+    /// Who speaks in the nth session, for a server that takes that for a proof.
+    pub fn opener(&self, nth: u32) -> Option<&str> {
+        self.openers.get(&nth).filter(|_| self.start.by_session).map(String::as_str)
     }
 
     fn catalogue(&self) -> &Catalogue {
@@ -105,6 +120,9 @@ impl Scripted {
         let nth = self.counts.entry(method.to_owned()).or_default();
         *nth += 1;
         let nth = *nth;
+        if method == "initialize" {
+            self.openers.insert(nth, principal.to_owned());
+        }
         let reply = self.answer(principal, method, id, message);
         let start = Arc::clone(&self.start);
         let fault =

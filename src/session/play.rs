@@ -324,6 +324,11 @@ impl<'a, W: World> Session<'a, W> {
                 self.receive(server, &mut awaited, deadline).await?;
             }
         }
+        if streams {
+            // A server that speaks of its own accord waits until its client is ready.
+            let recorder = self.recorder.clone();
+            self.until(|| ready(&recorder, server)).await;
+        }
         if streams && let Some(peer) = self.peers.get_mut(server) {
             self.next += 1;
             peer.open_stream(Exchange(self.next)).await;
@@ -392,11 +397,28 @@ impl<'a, W: World> Session<'a, W> {
             };
             let Some(frame) = frame else { return };
             let arrived = frame.body == text;
-            if let Some(reply) = peer.take(&self.recorder, &frame, &mut []) {
+            let reply = peer.take(&self.recorder, &frame, &mut []);
+            let answers = reply.as_ref().and_then(|reply| Message::new(reply.clone()).id().cloned());
+            if let Some(reply) = reply {
                 self.next += 1;
                 peer.send(&self.recorder, Exchange(self.next), reply, Verb::Post, &BTreeMap::new()).await;
             }
             if arrived {
+                // What the server says next, it says as one that was answered.
+                if let Some(id) = answers {
+                    self.until(|| answered(&recorder, server, &id)).await;
+                }
+                return;
+            }
+        }
+    }
+
+    /// Waits until `is_so`, or long enough to say that it won't be.
+    async fn until(&self, is_so: impl Fn() -> bool) {
+        let deadline = Instant::now() + self.deadlines.settle;
+        loop {
+            let news = self.recorder.news();
+            if is_so() || tokio::time::timeout_at(deadline, news).await.is_err() {
                 return;
             }
         }
@@ -445,6 +467,14 @@ impl<'a, W: World> Session<'a, W> {
         self.next += 1;
         Id::Number(self.next.to_string())
     }
+}
+
+/// Whether the server has heard that its client is ready.
+fn ready(recorder: &Recorder, server: &ServerName) -> bool {
+    recorder.with(|transcript| {
+        let mut got = transcript.at_server().filter(|crossing| crossing.server == *server);
+        got.any(|crossing| crossing.message.method() == Some("notifications/initialized"))
+    })
 }
 
 /// Whether the server has got an answer to its request.
