@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use super::{Case, CaseFile, CaseId, hide};
 use crate::fixture::{Honest, Source, SourceError, Step};
 
-/// Placeholders that belong to faults and raw sends, filled in at play.
-const AT_PLAY: [&str; 3] = ["id", "result", "reply"];
+/// Placeholders that belong to faults, raw sends and what is said n times, filled in at play.
+const AT_PLAY: [&str; 4] = ["id", "result", "reply", "n"];
 
 /// Placeholders that a server fills in: its `[honest]` table.
 const HONEST: [&str; 3] = ["honest-tool", "honest-arguments", "honest-text"];

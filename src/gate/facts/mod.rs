@@ -39,6 +39,8 @@ pub struct Asked {
     pub method: String,
     /// The whole request.
     pub request: Message,
+    /// Whom it was sent to.
+    pub who: Who,
 }
 
 /// What a progress notification is to the requests in flight.

@@ -141,7 +141,7 @@ impl ServerFacts {
                 Absorbed::default()
             }
             (Shape::Response, Some(id), _) => {
-                let asked = self.asked.remove(&(who.session, id.clone()));
+                let asked = self.settled_by(who, id);
                 if let Some(asked) = &asked {
                     self.asking(who).answered(&asked.request, message);
                 }
@@ -213,6 +213,16 @@ impl ServerFacts {
         }
     }
 
+    /// The server's request that the client answers. What was asked before the
+    /// session had an id is answered under that id.
+    fn settled_by(&mut self, who: Who, id: &Id) -> Option<Asked> {
+        let asked = |session| (session, id.clone());
+        self.asked.remove(&asked(who.session)).or_else(|| {
+            let early = self.asked.get(&asked(None)).is_some_and(|early| early.who.principal == who.principal);
+            early.then(|| self.asked.remove(&asked(None))).flatten()
+        })
+    }
+
     /// The server asks. An id that waits for an answer stays with its first request.
     fn asks(&mut self, message: &Message, who: Who) -> Absorbed {
         self.asking(who).asked(message);
@@ -221,7 +231,7 @@ impl ServerFacts {
         if self.asked.contains_key(&key) {
             return Absorbed { asked_again: true, ..Absorbed::default() };
         }
-        self.asked.insert(key, Asked { method: method.to_owned(), request: message.clone() });
+        self.asked.insert(key, Asked { method: method.to_owned(), request: message.clone(), who });
         Absorbed { taken: true, ..Absorbed::default() }
     }
 

@@ -1,4 +1,7 @@
-use crate::gate::testing::{Driver, Outcome};
+use crate::gate::{
+    Verb,
+    testing::{Driver, Outcome},
+};
 
 const CHECK: &str = "server-requests";
 const ALL: &str = r#"{"sampling":{},"elicitation":{"form":{},"url":{}},"roots":{"listChanged":true}}"#;
@@ -108,6 +111,32 @@ fn ids_in_flight_stay_with_their_first_request_and_answers_answer_something() {
     gate.ask(r#"{"jsonrpc":"2.0","id":"s","error":{"code":-1,"message":"the user said no"}}"#).passes();
     sample(&mut gate, "t", r#","tools":[]"#).refuses("not-declared");
     answer(&mut gate, "t", "{}").drops("no-question");
+}
+
+#[test]
+fn sessions_have_ids_of_their_own() {
+    let mut gate = session("", ALL);
+    let open = |gate: &mut Driver, who, id| {
+        gate.via(Verb::Post, &[("authorization", who)]);
+        gate.req("initialize", &format!(r#"{{"capabilities":{ALL}}}"#)).passes();
+        let text = format!(r#"{{"jsonrpc":"2.0","id":{},"result":{{}}}}"#, gate.last());
+        gate.tell_with(&text, &[("mcp-session-id", id)]).passes();
+        gate.via(Verb::Post, &[("authorization", who), ("mcp-session-id", id)]);
+    };
+    gate.via(Verb::Post, &[("authorization", "a")]);
+    ask(&mut gate, "p", "ping", "{}").passes();
+    open(&mut gate, "a", "s-1");
+    answer(&mut gate, "p", "{}").passes();
+    sample(&mut gate, "0", "").refuses("not-ready");
+    gate.ask(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#).passes();
+    sample(&mut gate, "0", "").passes();
+    open(&mut gate, "b", "s-2");
+    ask(&mut gate, "0", "ping", "{}").passes();
+    sample(&mut gate, "1", "").refuses("not-ready");
+    answer(&mut gate, "0", "{}").passes();
+    answer(&mut gate, "0", "{}").drops("no-question");
+    gate.via(Verb::Post, &[("authorization", "a"), ("mcp-session-id", "s-1")]);
+    answer(&mut gate, "0", "{}").passes();
 }
 
 #[test]
