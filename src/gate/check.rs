@@ -163,12 +163,24 @@ pub(super) enum Says {
     Neither,
 }
 
-/// The result of a tool call in this event, if it is one; never an error reply.
+/// A reply that asks the client for more before there is a result (2026-07-28),
+/// and that holds nothing which could be taken for one.
+fn is_round(result: &Node) -> bool {
+    const OWN: [&str; 5] = ["resultType", "inputRequests", "requestState", "_meta", "ttlMs"];
+    let kind = result.members().iter().filter(|member| member.key == "resultType");
+    let mut kinds = kind.map(|member| member.value.as_str());
+    kinds.next() == Some(Some("input_required"))
+        && kinds.next().is_none()
+        && result.members().iter().all(|member| OWN.contains(&member.key.as_str()))
+}
+
+/// The result of a tool call in this event, if it is one; never an error reply,
+/// nor a round before the result, which asks and says nothing yet.
 pub(super) fn call_result<'a>(context: &Context<'a>, event: &Event<'a>) -> Option<CallResult<'a>> {
     let message = response(event)?;
     let call = context.answered.filter(|request| request.method == "tools/call")?;
     let document = message.document().ok()?;
-    let result = message.result()?;
+    let result = message.result().filter(|result| !is_round(result))?;
     let count = |node: &Node, key: &str| node.members().iter().filter(|member| member.key == key).count();
     let flag = result.member("isError");
     let says = match flag.map(Node::as_bool) {

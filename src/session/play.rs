@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     case::{self, Case, Emit, Launch, List, Mutation, Obey, Open, Step, Until},
-    protocol::{Id, Leg, Message, Revision, ServerName, Shape, strict::Node},
+    protocol::{Direction, Id, Leg, Message, Revision, ServerName, Shape, strict::Node},
     transcript::{Answer, Event, Mark, Recorder},
     transport::{Close, Connection, Exchange, Headers, Verb},
 };
@@ -375,6 +375,9 @@ impl<'a, W: World> Session<'a, W> {
     /// The server speaks unasked; waits until the client has it, or long enough
     /// to say that it won't.
     async fn emit(&mut self, server: &ServerName, texts: Vec<Bytes>) {
+        // What comes later comes later on the server's side, too.
+        let before = self.recorder.clone();
+        self.until(|| caught_up(&before, server)).await;
         for text in &texts {
             self.world.emit(server, text);
         }
@@ -467,6 +470,16 @@ impl<'a, W: World> Session<'a, W> {
         self.next += 1;
         Id::Number(self.next.to_string())
     }
+}
+
+/// Whether the server has got what the client sent it last.
+fn caught_up(recorder: &Recorder, server: &ServerName) -> bool {
+    recorder.with(|transcript| {
+        let sent = transcript.crossings(Leg::Downstream, Direction::Requestward);
+        let Some(last) = sent.filter(|crossing| crossing.server == *server).last() else { return true };
+        let same = |message: &Message| message.method() == last.message.method() && message.id() == last.message.id();
+        transcript.at_server().any(|crossing| crossing.server == *server && same(&crossing.message))
+    })
 }
 
 /// Whether the server has heard that its client is ready.
