@@ -297,6 +297,10 @@ impl<'a, W: World> Session<'a, W> {
             };
             self.peers.insert(server.clone(), peer);
         }
+        if let Some(peer) = self.peers.get_mut(server) {
+            // A session that is to be opened has no id yet.
+            peer.headers.retain(|(name, _)| name != "mcp-session-id");
+        }
         let id = self.fresh_id();
         let text = wire::request(&id, "initialize", Some(&wire::opening(open, self.revision)));
         let sent = self.send(server, label, Some(id), Until::Reply, text.into(), (Verb::Post, &open.headers)).await?;
