@@ -140,7 +140,7 @@ fn server() -> ServerName {
 /// counts. Whatever is refused was not what this measures.
 fn pass(gate: &mut Guarded, direction: Direction, raw: String) -> Duration {
     let (server, message) = (server(), Message::new(raw));
-    let passing = Passing { server: &server, direction, message: &message, headers: None };
+    let passing = Passing { server: &server, direction, message: &message, headers: None, via: None };
     let start = Instant::now();
     let ruling = black_box(gate.decide(&Event::Passing(passing)));
     let took = start.elapsed();

@@ -52,8 +52,14 @@ fn findings(rules: &Rules, tool: &Value) -> Vec<Finding> {
         .into_iter()
         .flat_map(|(direction, text)| {
             let message = Message::new(text.to_string());
-            gate.decide(&Event::Passing(Passing { server: &server, direction, message: &message, headers: None }))
-                .findings
+            gate.decide(&Event::Passing(Passing {
+                server: &server,
+                direction,
+                message: &message,
+                headers: None,
+                via: None,
+            }))
+            .findings
         })
         .collect()
 }

@@ -74,6 +74,14 @@ fn launches(source: &Source, case: &CaseFile) -> Result<(), SourceError> {
         }
     }
     for (index, step) in case.steps.iter().enumerate() {
+        if let Act::Send(raw) = step
+            && raw.verb != super::Verb::Post
+            && case.transports != [crate::transport::Kind::Http]
+        {
+            let path = [Step::Key("steps"), Step::Index(index)];
+            let error = source.error(&path, "only HTTP has methods beside POST");
+            return Err(error.with_help("give the case `transports = [\"http\"]`"));
+        }
         if let Act::Open(open) = step
             && http
             && open.launch.is_some()

@@ -25,5 +25,5 @@ pub use predicate::{LaunchedAs, Predicate, ReplyWants, Seen, StateIs, StepRef};
 pub use repeat::Repeat;
 pub use script::{
     Call, Consent, Emit, Fault, HeaderValue, Host, Launch, Layer, List, Mutation, Notify, Obey, On, Open, OwnHeaders,
-    Raw, Request, Restart, Step, Until, labels, speaks_unasked,
+    Raw, Request, Restart, Step, Until, Verb, labels, speaks_unasked,
 };

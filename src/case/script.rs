@@ -258,8 +258,23 @@ pub struct Raw {
     pub base64: Option<String>,
     /// HTTP headers of this message alone; see [`OwnHeaders`].
     pub headers: OwnHeaders,
+    /// HTTP: the method of the request; `post` unless given.
+    pub verb: Verb,
     /// How long to wait.
     pub until: Until,
+}
+
+/// What an HTTP request is for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verb {
+    /// It carries a message.
+    #[default]
+    Post,
+    /// It opens the stream on which the server speaks unasked.
+    Get,
+    /// It ends the session.
+    Delete,
 }
 
 /// A call made only by a host that believes what it reads.
@@ -310,8 +325,11 @@ pub struct Emit {
     /// Which server.
     #[serde(default)]
     pub server: Option<ServerName>,
-    /// The message, as raw JSON text.
+    /// The message, as raw JSON text; `{{n}}` stands for the count of those sent.
     pub text: String,
+    /// How many are sent at once; 1 unless given.
+    #[serde(default)]
+    pub times: Option<u32>,
 }
 
 /// Misbehaviour of a server, triggered by the nth request for a method.
@@ -327,6 +345,9 @@ pub struct Fault {
     /// `{{result}}` for the honest result, `{{reply}}` for the whole honest reply.
     #[serde(default)]
     pub reply: Option<String>,
+    /// Raw text sent before the reply, with the same placeholders.
+    #[serde(default)]
+    pub before: Option<String>,
     /// Raw text sent after the reply, with the same placeholders.
     #[serde(default)]
     pub then: Option<String>,
@@ -345,6 +366,9 @@ pub struct Fault {
     /// HTTP: this media type. `text/event-stream` makes the reply an event stream.
     #[serde(default)]
     pub content_type: Option<String>,
+    /// HTTP: further headers of the response.
+    #[serde(default)]
+    pub headers: BTreeMap<String, String>,
     /// HTTP: a redirect (307 unless `status` says otherwise) to this server.
     #[serde(default)]
     pub redirect: Option<ServerName>,

@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::{
     Case, Fault, Launch, LaunchedAs, Mutation, Overlay, Predicate, Refusal, ReplyWants, Seen, Stage, StateIs, Step,
-    Until, labels,
+    Until, Verb, labels,
 };
 
 /// The longest text that is quoted whole.
@@ -79,6 +79,10 @@ fn doing(step: &Step) -> String {
         }
         Step::Notify(notify) => format!("the client notifies {}{on}{}", notify.method, with(notify.params.as_deref())),
         Step::Send(raw) => {
+            if raw.verb != Verb::Post {
+                let what = if raw.verb == Verb::Get { "asks for the stream" } else { "ends the session" };
+                return format!("the client {what}{on} (HTTP {})", format!("{:?}", raw.verb).to_uppercase());
+            }
             let what = raw.text.as_deref().or(raw.base64.as_deref()).unwrap_or_default();
             let until = match raw.until {
                 Until::Reply => "",
@@ -98,7 +102,10 @@ fn doing(step: &Step) -> String {
             format!("the user consents to one call of {}{on}{}", consent.tool, with(consent.arguments.as_deref()))
         }
         Step::Mutate(mutation) => format!("the server changes{on}: {}", mutation_words(mutation)),
-        Step::Emit(emit) => format!("the server says unasked{on}: {}", quote(&emit.text)),
+        Step::Emit(emit) => {
+            let times = emit.times.map(|times| format!(" {times} times")).unwrap_or_default();
+            format!("the server says unasked{on}{times}: {}", quote(&emit.text))
+        }
         Step::Reconnect(_) => format!("the client closes and connects anew{on}"),
         Step::Restart(_) => "the gate restarts, and keeps what it stored".to_owned(),
         Step::Together(_) | Step::Repeat(_) => String::new(),
@@ -143,12 +150,16 @@ fn fault(fault: &Fault) -> String {
     let mut parts = Vec::new();
     let mut add = |part: Option<String>| parts.extend(part);
     add(fault.reply.as_deref().map(|text| format!("the server sends {}", quote(text))));
+    add(fault.before.as_deref().map(|text| format!("it sends {} before the reply", quote(text))));
     add(fault.then.as_deref().map(|text| format!("it sends {} behind the reply", quote(text))));
     add(fault.silent.then(|| "it says nothing".to_owned()));
     add(fault.close.then(|| "it closes the connection".to_owned()));
     add(fault.pad_to.map(|bytes| format!("its result is padded to {bytes} bytes")));
     add(fault.status.map(|status| format!("it answers with HTTP status {status}")));
     add(fault.content_type.as_deref().map(|kind| format!("it answers as {kind}")));
+    for (name, value) in &fault.headers {
+        add(Some(format!("it sets the header {name} to {}", quote(value))));
+    }
     add(fault.redirect.as_ref().map(|server| format!("it redirects to {server}")));
     format!("at {which} {}: {}", fault.method, parts.join(", "))
 }

@@ -61,6 +61,7 @@ pub struct Prototype {
     pub(super) state: Value,
     pub(super) own_account: String,
     pub(super) env: Option<String>,
+    pub(super) by_session: bool,
     /// Principals by token.
     pub(super) tokens: BTreeMap<String, String>,
     pub(super) page_size: Option<usize>,
@@ -101,6 +102,7 @@ impl Prototype {
             state,
             own_account: fixture.identity.own_account.clone().unwrap_or_else(|| "anonymous".to_owned()),
             env: fixture.identity.env.clone(),
+            by_session: fixture.identity.by_session,
             tokens: fixture
                 .principals
                 .iter()

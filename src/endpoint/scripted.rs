@@ -22,6 +22,8 @@ pub struct Web {
     pub status: Option<u16>,
     /// `application/json` unless given; an event stream makes the reply events.
     pub content_type: Option<String>,
+    /// Further headers.
+    pub headers: BTreeMap<String, String>,
     /// A redirect to this server.
     pub redirect: Option<ServerName>,
 }
@@ -47,6 +49,8 @@ pub struct Scripted {
     state: Value,
     counts: BTreeMap<String, u32>,
     requests: u32,
+    /// Who opened the nth session.
+    openers: BTreeMap<u32, String>,
     /// Changes to come, by the count of requests after which they take effect.
     due: Vec<(u32, Overlay)>,
 }
@@ -55,7 +59,15 @@ impl Scripted {
     /// A server at the start.
     pub fn new(start: Arc<Prototype>) -> Self {
         let state = start.state.clone();
-        Self { start, changed: None, state, counts: BTreeMap::new(), requests: 0, due: Vec::new() }
+        Self {
+            start,
+            changed: None,
+            state,
+            counts: BTreeMap::new(),
+            requests: 0,
+            openers: BTreeMap::new(),
+            due: Vec::new(),
+        }
     }
 
     /// What it started from.
@@ -66,6 +78,11 @@ impl Scripted {
     /// Its state now.
     pub fn state(&self) -> &Value {
         &self.state
+    }
+
+    /// Who speaks in the nth session, for a server that takes that for a proof.
+    pub fn opener(&self, nth: u32) -> Option<&str> {
+        self.openers.get(&nth).filter(|_| self.start.by_session).map(String::as_str)
     }
 
     fn catalogue(&self) -> &Catalogue {
@@ -103,6 +120,9 @@ impl Scripted {
         let nth = self.counts.entry(method.to_owned()).or_default();
         *nth += 1;
         let nth = *nth;
+        if method == "initialize" {
+            self.openers.insert(nth, principal.to_owned());
+        }
         let reply = self.answer(principal, method, id, message);
         let start = Arc::clone(&self.start);
         let fault =
@@ -290,6 +310,7 @@ fn misbehave(fault: &Fault, id: &Id, reply: &Bytes, served: &mut Served) {
             .replace("{{reply}}", &String::from_utf8_lossy(reply))
             .into()
     };
+    served.says.extend(fault.before.as_deref().map(fill));
     if !fault.silent && !fault.close {
         let mut said = fault.reply.as_deref().map_or_else(|| reply.clone(), fill);
         if let Some(size) = fault.pad_to {
@@ -299,8 +320,12 @@ fn misbehave(fault: &Fault, id: &Id, reply: &Bytes, served: &mut Served) {
     }
     served.says.extend(fault.then.as_deref().map(fill));
     served.close = fault.close;
-    served.web =
-        Web { status: fault.status, content_type: fault.content_type.clone(), redirect: fault.redirect.clone() };
+    served.web = Web {
+        status: fault.status,
+        content_type: fault.content_type.clone(),
+        headers: fault.headers.clone(),
+        redirect: fault.redirect.clone(),
+    };
 }
 
 /// The message with its first text block made long enough.

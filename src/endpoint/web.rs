@@ -56,7 +56,7 @@ impl Face {
             return Response { status, headers: Vec::new(), bodies: Vec::new(), events: false };
         }
         let message = Message::new(body);
-        let principal = self.stage.server().prototype().principal_of_headers(&headers).to_owned();
+        let principal = self.principal(&headers);
         self.record(Direction::Requestward, message.clone(), Dress { headers, verb: Some("POST"), status: None });
         let served = self.stage.server().arrive(&principal, &message);
         let response = self.dress(&message, served);
@@ -69,6 +69,15 @@ impl Face {
             }
         }
         response
+    }
+
+    /// Who calls: by the token, unless the server takes the session for a proof.
+    fn principal(&self, headers: &[(String, String)]) -> String {
+        let server = self.stage.server();
+        let session = headers.iter().find(|(name, _)| name == "mcp-session-id").map(|(_, value)| value.as_str());
+        let nth = session.and_then(|id| id.strip_prefix(&self.session)?.strip_prefix('-')?.parse().ok());
+        let opener = nth.and_then(|nth| server.opener(nth));
+        opener.unwrap_or_else(|| server.prototype().principal_of_headers(headers)).to_owned()
     }
 
     fn record(&self, direction: Direction, message: Message, dress: Dress) {
@@ -87,7 +96,8 @@ impl Face {
         if let Some(nth) = opens {
             headers.push(("mcp-session-id".to_owned(), format!("{}-{nth}", self.session)));
         }
-        let Web { status, content_type, redirect } = web;
+        let Web { status, content_type, headers: more, redirect } = web;
+        headers.extend(more);
         if let Some(target) = redirect {
             let url = self.urls.get().and_then(|urls| urls.get(&target)).cloned().unwrap_or_default();
             headers.push(("location".to_owned(), url));

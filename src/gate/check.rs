@@ -2,7 +2,7 @@
 
 use super::{
     Asked, Count, Delegations, Event, Facts, InFlight, Listing, Page, Passing, Progress, Proposals, Rules, SchemaCache,
-    ServerFacts, ServerPolicy, Surroundings, checks::CheckId,
+    ServerFacts, ServerPolicy, Surroundings, Who, checks::CheckId,
 };
 use crate::protocol::{
     Direction, Message, Shape,
@@ -68,6 +68,14 @@ pub struct Context<'a> {
     pub progress: Option<Progress>,
     /// The server's own request that an answer of the client's answers.
     pub asked: Option<&'a Asked>,
+    /// The event is a request of the server's under an id that it uses already.
+    pub asked_again: bool,
+    /// Who sent the request that the event is, or belongs to.
+    pub who: Who,
+    /// A reply to this request came to somebody else.
+    pub crossed: Option<&'a InFlight>,
+    /// The server opened a session under the id of somebody else's.
+    pub reissued: bool,
     /// The event is a call that the user consented to, with these very arguments.
     /// A consent is good for one call.
     pub consented: bool,
@@ -204,12 +212,24 @@ pub(super) enum Says {
     Neither,
 }
 
-/// The result of a tool call in this event, if it is one; never an error reply.
+/// A reply that asks the client for more before there is a result (2026-07-28),
+/// and that holds nothing which could be taken for one.
+fn is_round(result: &Node) -> bool {
+    const OWN: [&str; 5] = ["resultType", "inputRequests", "requestState", "_meta", "ttlMs"];
+    let kind = result.members().iter().filter(|member| member.key == "resultType");
+    let mut kinds = kind.map(|member| member.value.as_str());
+    kinds.next() == Some(Some("input_required"))
+        && kinds.next().is_none()
+        && result.members().iter().all(|member| OWN.contains(&member.key.as_str()))
+}
+
+/// The result of a tool call in this event, if it is one; never an error reply,
+/// nor a round before the result, which asks and says nothing yet.
 pub(super) fn call_result<'a>(context: &Context<'a>, event: &Event<'a>) -> Option<CallResult<'a>> {
     let message = response(event)?;
     let call = context.answered.filter(|request| request.method == "tools/call")?;
     let document = message.document().ok()?;
-    let result = message.result()?;
+    let result = message.result().filter(|result| !is_round(result))?;
     Some(CallResult { document, result, call, says: says(&document.root, result) })
 }
 

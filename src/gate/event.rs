@@ -45,6 +45,27 @@ pub struct Opening {
     pub layer: Layer,
 }
 
+/// What an HTTP request is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verb {
+    /// It carries a message.
+    Post,
+    /// It opens the stream on which the server speaks unasked.
+    Get,
+    /// It ends a session.
+    Delete,
+}
+
+/// The client's HTTP request that something came in on: its own, for what goes to
+/// the server; for what comes back, the one whose response carries it.
+#[derive(Clone, Copy, Debug)]
+pub struct Via<'a> {
+    /// What it is for.
+    pub verb: Verb,
+    /// Its headers as the client sent them, names in lower case.
+    pub headers: &'a [(String, String)],
+}
+
 /// The head of an HTTP response has come; its body has not been read.
 #[derive(Clone, Copy, Debug)]
 pub struct Head<'a> {
@@ -56,6 +77,8 @@ pub struct Head<'a> {
     pub status: u16,
     /// Its headers, names in lower case.
     pub headers: &'a [(String, String)],
+    /// The client's request that it answers.
+    pub via: Option<Via<'a>>,
 }
 
 /// A server asks to be asked elsewhere.
@@ -84,6 +107,8 @@ pub struct Passing<'a> {
     pub message: &'a Message,
     /// Its HTTP headers, names in lower case; `None` where there is no HTTP.
     pub headers: Option<&'a [(String, String)]>,
+    /// The client's request that it came in on; `None` where there is no HTTP.
+    pub via: Option<Via<'a>>,
 }
 
 /// The host approves what a server listed last.
@@ -140,6 +165,15 @@ impl Event<'_> {
             Self::Opening(_) | Self::Approval(_) | Self::Consent(_) => Direction::Requestward,
             Self::Head(_) | Self::Hop(_) => Direction::Replyward,
             Self::Passing(passing) => passing.direction,
+        }
+    }
+
+    /// The client's HTTP request that it came in on.
+    pub(super) fn via(&self) -> Option<Via<'_>> {
+        match self {
+            Self::Head(head) => head.via,
+            Self::Passing(passing) => passing.via,
+            Self::Opening(_) | Self::Hop(_) | Self::Approval(_) | Self::Consent(_) => None,
         }
     }
 

@@ -71,6 +71,10 @@ impl Gate for Guarded {
             count: absorbed.count,
             progress: absorbed.progress,
             asked: absorbed.asked.as_ref(),
+            asked_again: absorbed.asked_again,
+            who: absorbed.who,
+            crossed: absorbed.crossed.as_ref(),
+            reissued: absorbed.reissued,
             consented: absorbed.consented,
         };
         let mut each: Vec<Option<Proposals>> = checks::ALL.iter().map(|_| None).collect();
@@ -123,21 +127,21 @@ impl Guarded {
             return Some(reply(id, refusal));
         };
         match (&refusal.answers, direction) {
-            (Answers::Nobody, _) => None,
+            (Answers::Nobody, _) if !is_awaited(message, *direction, absorbed) => None,
             (Answers::Other(id), _) => {
                 self.facts.settle(server, id);
                 Some(reply(Some(id), refusal))
             }
-            (Answers::Own, Direction::Requestward) => {
+            (Answers::Own | Answers::Nobody, Direction::Requestward) => {
                 self.facts.refused(&self.rules, server, message, absorbed.taken);
                 let waits = !matches!(message.shape(), Shape::Notification | Shape::Response);
                 waits.then(|| reply(message.id(), refusal))
             }
-            (Answers::Own, Direction::Replyward) => {
+            (Answers::Own | Answers::Nobody, Direction::Replyward) => {
                 if message.shape() == Shape::Request {
                     // The server asked, and hears that it gets no answer.
-                    if let Some(id) = message.id() {
-                        self.facts.unasked(server, id);
+                    if let Some(id) = message.id().filter(|_| absorbed.taken) {
+                        self.facts.unasked(server, absorbed.who, id);
                     }
                     return Some(reply(message.id(), refusal));
                 }
@@ -146,6 +150,13 @@ impl Guarded {
             }
         }
     }
+}
+
+/// Whether a server that asks waits for an answer under the id of its request,
+/// whatever else is wrong with it.
+fn is_awaited(message: &Message, direction: Direction, absorbed: &Absorbed) -> bool {
+    let has_id = message.id().is_some_and(|id| *id != Id::Null);
+    direction == Direction::Replyward && message.shape() == Shape::Request && has_id && absorbed.taken
 }
 
 fn reply(id: Option<&Id>, refusal: &Refusing) -> Bytes {

@@ -14,6 +14,8 @@ allow = ["read_board", "other", "pinned", "once", "paged", "mail", "open"]
 pins = "first-use"
 [servers.board.lists]
 max_items = 2
+[servers.board.requests.unasked]
+max_messages = 4
 [servers.board.wire]
 max_request_bytes = 100000
 [servers.board.identity]
@@ -72,6 +74,7 @@ const ATTACKS: &[(&str, &[Step])] = &[
     ("protocol-version", &[|gate| gate.exchange("initialize", "{}", r#"{"protocolVersion":"2024-11-05"}"#)]),
     ("content-type", &[|gate| gate.head(200, &[("content-type", "text/html")], None)]),
     ("redirects", &[|gate| gate.hop("http://board.example/", "http://other.example/", None)]),
+    ("session-binding", &[|gate| gate.ask_with("", &[("mcp-session-id", "made-up")])]),
     (
         "origin",
         &[|gate| gate.ask_with(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#, &[("origin", "https://page.example")])],
@@ -105,7 +108,6 @@ const ATTACKS: &[(&str, &[Step])] = &[
     ("call-budget", &[|gate| gate.call("once", "{}"), |gate| gate.call("once", "{}")]),
     ("result-shape", &[|gate| gate.result("other", "{}", r#"{"content":"prose"}"#)]),
     ("result-scope", &[|gate| gate.result("read_board", "{}", &TEXT.replace("true", "false"))]),
-    ("launch-consent", &[|gate| gate.opening(Reach::Memory, &[], Layer::Project)]),
     ("continuation", &[|gate| gate.call("paged", r#"{"url":"x:y","offset":5,"digest":"d"}"#)]),
     (
         "trust-framing",
@@ -119,6 +121,8 @@ const ATTACKS: &[(&str, &[Step])] = &[
             |gate| gate.call("other", "{}"),
         ],
     ),
+    ("server-requests", &[|gate| gate.tell(r#"{"jsonrpc":"2.0","id":"s","method":"roots/list"}"#)]),
+    ("launch-consent", &[|gate| gate.opening(Reach::Memory, &[], Layer::Project)]),
 ];
 
 fn acted(ruling: &Ruling, check: &str) -> bool {
@@ -232,6 +236,15 @@ const STEPS: &[Step] = &[
     |gate| gate.tell(r#"[{"jsonrpc":"2.0","id":7,"result":{}}]"#),
     |gate| gate.req("tools/call", r#"{"name":"other","name":"third","arguments":{}}"#),
     |gate| gate.call("read_board", &format!("{}{}", "[".repeat(600), "]".repeat(600))),
+    |gate| gate.tell(r#"{"jsonrpc":"2.0","id":"s","method":"elicitation/create","params":{"message":"Password?"}}"#),
+    |gate| gate.tell(r#"{"jsonrpc":"2.0","id":"p","method":"ping"}"#),
+    |gate| gate.ask_with("", &[("mcp-session-id", "made-up"), ("authorization", "Bearer x")]),
+    |gate| gate.tell_with(r#"{"jsonrpc":"2.0","id":7,"result":{}}"#, &[("mcp-session-id", "made-up")]),
+    |gate| gate.exchange("tools/call", r#"{"name":"other"}"#, r#"{"content":[],"requestState":"a"}"#),
+    |gate| gate.req("tools/call", r#"{"name":"read_board","requestState":"a"}"#),
+    |gate| gate.ask(r#"{"jsonrpc":"2.0","id":"s","result":{"action":"decline"}}"#),
+    |gate| gate.exchange("initialize", r#"{"capabilities":{"elicitation":{}}}"#, r#"{"protocolVersion":"2025-06-18"}"#),
+    |gate| gate.ask(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#),
     |gate| {
         gate.approve();
         gate.tell("")

@@ -39,11 +39,12 @@ pub mod text;
 
 pub use check::{Check, Context, Docs};
 pub use checks::CheckId;
-pub use event::{Approval, Consent, Event, Head, Hop, Layer, Opening, Passing, Reach};
+pub use event::{Approval, Consent, Event, Head, Hop, Layer, Opening, Passing, Reach, Verb, Via};
 pub use facts::{
-    Asked, Calls, Count, Facts, InFlight, Known, KnownTool, NameClaim, NameClaims, Page, Pages, Pass, PinFacts,
-    Progress, Reading, Readings, ServerFacts, Stale, Standing, Versions,
+    Asked, Asking, Calls, Count, Facts, InFlight, Known, KnownTool, NameClaim, NameClaims, Page, Pages, Pass, PinFacts,
+    Progress, Reading, Readings, ServerFacts, Session, Sessions, Stale, Standing, StateUse, Versions, Who,
 };
+
 pub use guarded::Guarded;
 pub use listing::{Listed, Listing, ListingKind};
 pub use naive::Naive;
@@ -52,10 +53,11 @@ pub use pins::{
     StoreError, Trace,
 };
 pub use policy::{
-    ActiveContent, BudgetPolicy, BuildPolicy, ContentPolicy, EnvelopePolicy, Framing, FramingClaim, HiddenPolicy,
-    HostDefinition, IdentityMode, IdentityPolicy, LaunchPolicy, ListPolicy, ListenPolicy, NamesPolicy, Paging,
-    PathPolicy, PinMode, Policy, PromptPins, Redirects, Replay, ResultScope, ResultShape, ScanPolicy, ServerPolicy,
-    TextForm, ToolBudget, ToolPaths, ToolPolicy, WirePolicy,
+    ActiveContent, BudgetPolicy, BuildPolicy, ContentPolicy, ElicitationPolicy, EnvelopePolicy, Framing, FramingClaim,
+    HiddenPolicy, HostDefinition, IdentityMode, IdentityPolicy, IncludeContext, LaunchPolicy, ListPolicy, ListenPolicy,
+    NamesPolicy, Paging, PathPolicy, PinMode, Policy, PromptPins, Redirects, Replay, RequestsPolicy, ResultScope,
+    ResultShape, RootsPolicy, SamplingPolicy, ScanPolicy, ServerPolicy, SessionsPolicy, TextForm, ToolBudget,
+    ToolPaths, ToolPolicy, UnaskedPolicy, WirePolicy,
 };
 pub use proposals::Proposals;
 pub use rules::{CheckSet, Delegation, Delegations, PolicyError, Rules};

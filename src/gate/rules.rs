@@ -138,6 +138,12 @@ impl Rules {
                     return Err(error(&[&path[..], &[section, key]].concat(), what));
                 }
             }
+            if let Some((keys, what)) = settings.requests.problem() {
+                return Err(error(&[&path[..], &["requests"], &keys].concat(), what));
+            }
+            if let Some((key, what)) = settings.sessions.problem() {
+                return Err(error(&[&path[..], &["sessions", key]].concat(), what));
+            }
             for (tool, settings) in &settings.tools {
                 let path = [&path[..], &["tools", tool.as_str()]].concat();
                 if let Some((keys, what)) = settings.problem(server) {

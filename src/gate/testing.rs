@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use super::{
     Act, Approval, CheckSet, Consent, Decision, Delegation, Delegations, Event, Gate as _, Guarded, Head, Hop, Layer,
-    Opening, Passing, Reach, Rewrite, Rules, Ruling, SchemaCache, Told, checks::CheckId,
+    Opening, Passing, Reach, Rewrite, Rules, Ruling, SchemaCache, Told, Verb, Via, checks::CheckId,
 };
 use crate::protocol::{Direction, Id, Message, ServerName};
 
@@ -14,6 +14,8 @@ pub(super) struct Driver {
     gate: Guarded,
     server: ServerName,
     next: u64,
+    /// The HTTP request that everything comes in on from now on.
+    via: Option<(Verb, Vec<(String, String)>)>,
 }
 
 /// What came of one event.
@@ -69,12 +71,27 @@ impl Driver {
     }
 
     pub(super) fn of(gate: Guarded) -> Self {
-        Self { gate, server: "board".into(), next: 100 }
+        Self { gate, server: "board".into(), next: 100, via: None }
+    }
+
+    /// From now on everything comes in on, or answers, an HTTP request with these
+    /// headers.
+    pub(super) fn via(&mut self, verb: Verb, headers: &[(&str, &str)]) -> &mut Self {
+        self.via = Some((verb, owned(headers)));
+        self
     }
 
     fn pass(&mut self, direction: Direction, text: &str, headers: Option<&[(String, String)]>) -> Outcome {
         let message = Message::new(text.to_owned());
-        let event = Event::Passing(Passing { server: &self.server, direction, message: &message, headers });
+        let via = self.via.as_ref().map(|(verb, headers)| Via { verb: *verb, headers });
+        let (headers, via) = match direction {
+            Direction::Requestward => {
+                let headers = headers.or(via.map(|via| via.headers));
+                (headers, via.or(headers.map(|headers| Via { verb: Verb::Post, headers })))
+            }
+            Direction::Replyward => (headers, via),
+        };
+        let event = Event::Passing(Passing { server: &self.server, direction, message: &message, headers, via });
         Outcome { ruling: self.gate.decide(&event), sent: text.to_owned() }
     }
 
@@ -101,7 +118,8 @@ impl Driver {
     /// The head of a response comes, to the request with this id.
     pub(super) fn head(&mut self, status: u16, headers: &[(&str, &str)], id: Option<i64>) -> Outcome {
         let (id, headers) = (id.map(Id::from), owned(headers));
-        let event = Event::Head(Head { server: &self.server, answers: id.as_ref(), status, headers: &headers });
+        let via = self.via.as_ref().map(|(verb, headers)| Via { verb: *verb, headers });
+        let event = Event::Head(Head { server: &self.server, answers: id.as_ref(), status, headers: &headers, via });
         Outcome { ruling: self.gate.decide(&event), sent: format!("{status} {headers:?}") }
     }
 
@@ -116,6 +134,11 @@ impl Driver {
         self.next += 1;
         let text = format!(r#"{{"jsonrpc":"2.0","id":{},"method":"{method}","params":{params}}}"#, self.next);
         (self.next, self.ask(&text))
+    }
+
+    /// The id of the last request under a fresh id.
+    pub(super) fn last(&self) -> u64 {
+        self.next
     }
 
     /// The client sends a request under a fresh id.

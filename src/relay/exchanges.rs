@@ -9,9 +9,9 @@ use bytes::Bytes;
 
 use super::SharedGate;
 use crate::{
-    gate::{Decision, Event, Head, Hop},
+    gate::{self, Decision, Event, Head, Hop, Via},
     protocol::{Id, ServerName},
-    transport::{Exchange, Go, Redirect, Referee, ReplyHead},
+    transport::{self, Exchange, Go, Headers, Redirect, Referee, ReplyHead},
 };
 
 /// A request that came in on HTTP.
@@ -29,16 +29,58 @@ pub struct Exchanges {
     pub(super) gate: SharedGate,
     pub(super) server: ServerName,
     waiting: Arc<Mutex<HashMap<Exchange, Waiting>>>,
+    open: Arc<Mutex<HashMap<Exchange, Arc<Asked>>>>,
+}
+
+/// The client's HTTP request behind an exchange, for as long as it is open.
+#[derive(Debug)]
+pub(super) struct Asked {
+    verb: gate::Verb,
+    headers: Headers,
+}
+
+impl Asked {
+    pub(super) fn new(verb: transport::Verb, headers: &Headers) -> Self {
+        let verb = match verb {
+            transport::Verb::Post => gate::Verb::Post,
+            transport::Verb::Get => gate::Verb::Get,
+            transport::Verb::Delete => gate::Verb::Delete,
+        };
+        Self { verb, headers: headers.clone() }
+    }
+
+    pub(super) fn via(&self) -> Via<'_> {
+        Via { verb: self.verb, headers: &self.headers }
+    }
 }
 
 impl Exchanges {
     /// None waiting yet.
     pub fn new(gate: SharedGate, server: ServerName) -> Self {
-        Self { gate, server, waiting: Arc::default() }
+        Self { gate, server, waiting: Arc::default(), open: Arc::default() }
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<Exchange, Waiting>> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn opened(&self) -> MutexGuard<'_, HashMap<Exchange, Arc<Asked>>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The client asked.
+    pub(super) fn open(&self, exchange: Exchange, asked: &Arc<Asked>) {
+        self.opened().insert(exchange, Arc::clone(asked));
+    }
+
+    /// The request behind an exchange.
+    pub(super) fn behind(&self, exchange: Exchange) -> Option<Arc<Asked>> {
+        self.opened().get(&exchange).cloned()
+    }
+
+    /// Nothing more will come on an exchange.
+    pub(super) fn over(&self, exchange: Exchange) {
+        self.opened().remove(&exchange);
     }
 
     /// A request came in.
@@ -71,10 +113,11 @@ impl Exchanges {
 
 impl Referee for Exchanges {
     fn head(&self, exchange: Exchange, head: &ReplyHead) -> Go {
-        let asked = self.asked(exchange);
+        let (asked, behind) = (self.asked(exchange), self.behind(exchange));
         let event = Event::Head(Head {
             server: &self.server,
             answers: asked.as_ref(),
+            via: behind.as_deref().map(Asked::via),
             status: head.status,
             headers: &head.headers,
         });

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::{Exchanges, SharedGate};
+use super::{Exchanges, SharedGate, exchanges::Asked};
 use crate::{
     gate::{Decision, Event, Passing},
     protocol::{Direction, Id, Message, REFUSED, ServerName, Shape, error_reply},
@@ -66,6 +66,13 @@ impl Relay {
     /// What goes back to the client, and what goes on to the server.
     fn requestward(&mut self, mut frame: Frame) -> (Vec<Frame>, Option<Frame>) {
         let message = Message::new(frame.body.clone());
+        let asked = match &frame.carrier {
+            Carrier::Request { verb, headers } => Some(Arc::new(Asked::new(*verb, headers))),
+            _ => None,
+        };
+        if let Some(asked) = &asked {
+            self.exchanges.open(frame.exchange, asked);
+        }
         if matches!(frame.carrier, Carrier::Request { verb: Verb::Post, .. }) {
             let id = (message.shape() == Shape::Request).then(|| message.id().cloned()).flatten();
             self.exchanges.begin(frame.exchange, id);
@@ -75,6 +82,7 @@ impl Relay {
             direction: Direction::Requestward,
             message: &message,
             headers: frame.request_headers().map(Vec::as_slice),
+            via: asked.as_deref().map(Asked::via),
         }));
         if let Carrier::Request { headers, .. } = &mut frame.carrier {
             // The host is the gate's own on this leg and the server's on the next.
@@ -99,6 +107,7 @@ impl Relay {
                     return (reply.map(|body| Frame::line(frame.exchange, body)).into_iter().collect(), None);
                 }
                 self.exchanges.end(frame.exchange);
+                self.exchanges.over(frame.exchange);
                 let answer = match reply {
                     Some(body) => json(frame.exchange, status.unwrap_or(200), body),
                     None => http::whole(frame.exchange, status.unwrap_or(202), Headers::new(), Bytes::new()),
@@ -134,22 +143,37 @@ impl Relay {
             return (Vec::new(), None);
         }
         let message = Message::new(frame.body.clone());
-        if message.shape() == Shape::Request
-            && matches!(frame.carrier, Carrier::Line | Carrier::Reply { form: Form::Event, .. })
-        {
-            return self.asked(frame, &message);
+        let (exchange, over) = (frame.exchange, is_last(&frame));
+        let behind = self.exchanges.behind(exchange);
+        let passed = if message.shape() == Shape::Request && !matches!(frame.carrier, Carrier::Request { .. }) {
+            self.asked(frame, &message, behind.as_deref())
+        } else {
+            (self.replied(frame, behind.as_deref()), None)
+        };
+        if over {
+            self.exchanges.over(exchange);
         }
-        (self.replied(frame), None)
+        passed
     }
 
     /// A request of the server's: what goes on to the client, or back.
-    fn asked(&mut self, mut frame: Frame, message: &Message) -> (Vec<Frame>, Option<Frame>) {
+    fn asked(&mut self, mut frame: Frame, message: &Message, behind: Option<&Asked>) -> (Vec<Frame>, Option<Frame>) {
         let decision = self.gate.decide(&Event::Passing(Passing {
             server: &self.server,
             direction: Direction::Replyward,
             message,
             headers: frame.reply_head().map(|head| head.headers.as_slice()),
+            via: behind.map(Asked::via),
         }));
+        // A request that is the whole of a response leaves nothing to come for the
+        // one who waits.
+        let mut instead = Vec::new();
+        if is_last(&frame)
+            && let Some(waiting) = self.exchanges.end(frame.exchange)
+        {
+            let answer = waiting.id.map(|id| json(frame.exchange, 200, withheld(&id)));
+            instead.push(answer.unwrap_or_else(|| http::accepted(frame.exchange)));
+        }
         match decision {
             Decision::Forward => (vec![frame], None),
             Decision::Rewrite(rewrite) => {
@@ -158,12 +182,12 @@ impl Relay {
                 }
                 (vec![frame], None)
             }
-            Decision::Refuse { reply, .. } => (Vec::new(), reply.map(|body| self.answer_server(body))),
+            Decision::Refuse { reply, .. } => (instead, reply.map(|body| self.answer_server(body))),
         }
     }
 
     /// What goes on to the client.
-    fn replied(&self, mut frame: Frame) -> Vec<Frame> {
+    fn replied(&self, mut frame: Frame, behind: Option<&Asked>) -> Vec<Frame> {
         let (head, form) = match &frame.carrier {
             Carrier::Reply { head, form } => (Some(Arc::clone(head)), *form),
             _ => (None, Form::Event),
@@ -192,6 +216,7 @@ impl Relay {
             direction: Direction::Replyward,
             message: &message,
             headers: head.as_ref().map(|head| head.headers.as_slice()),
+            via: behind.map(Asked::via),
         }));
         let waiting = if form == Form::Whole || message.shape() == Shape::Response {
             // An event stream's reply settles its request only if it passes in
@@ -238,6 +263,11 @@ impl Relay {
             (None, _) => http::accepted(exchange),
         }
     }
+}
+
+/// Whether nothing more comes on the frame's exchange.
+fn is_last(frame: &Frame) -> bool {
+    matches!(frame.carrier, Carrier::Reply { form: Form::Whole | Form::End | Form::Stopped, .. })
 }
 
 fn withheld(id: &Id) -> Bytes {

@@ -38,7 +38,14 @@ pub(super) struct Peer {
 impl Peer {
     /// Sends a message and records it.
     /// `own` are headers of this message alone; an empty one is taken away.
-    pub(super) async fn send(&mut self, recorder: &Recorder, exchange: Exchange, body: Bytes, own: &OwnHeaders) {
+    pub(super) async fn send(
+        &mut self,
+        recorder: &Recorder,
+        exchange: Exchange,
+        body: Bytes,
+        verb: Verb,
+        own: &OwnHeaders,
+    ) {
         let (carrier, dress) = if self.http {
             self.open_exchanges.insert(exchange);
             let mut headers = self.headers.clone();
@@ -47,8 +54,13 @@ impl Peer {
                 headers.retain(|(known, _)| *known != name);
                 headers.extend(values.sent().iter().map(|value| (name.clone(), value.clone())));
             }
-            let dress = Dress { headers: headers.clone(), verb: Some("POST"), status: None };
-            (Carrier::Request { verb: Verb::Post, headers }, dress)
+            let name = match verb {
+                Verb::Post => "POST",
+                Verb::Get => "GET",
+                Verb::Delete => "DELETE",
+            };
+            let dress = Dress { headers: headers.clone(), verb: Some(name), status: None };
+            (Carrier::Request { verb, headers }, dress)
         } else {
             (Carrier::Line, Dress::default())
         };
@@ -128,6 +140,11 @@ fn settle(frame: &Frame, form: Form, status: Option<u16>, message: &Message, awa
         return;
     }
     for waits in awaited.iter_mut().filter(|waits| waits.answer.is_none()) {
+        // The stream that a GET asked for is its answer, long before it ends.
+        if form == Form::Event && frame.body.is_empty() && waits.exchange == frame.exchange {
+            waits.answer = Some(Answer::Http { status: status.unwrap_or_default(), body: frame.body.clone() });
+            continue;
+        }
         let ended = matches!(form, Form::Whole | Form::End | Form::Stopped) && status.is_some();
         if ended && waits.exchange == frame.exchange {
             let status = status.unwrap_or_default();

@@ -12,9 +12,9 @@ use super::{
 };
 use crate::{
     case::{self, Case, Emit, Launch, List, Mutation, Open, OwnHeaders, Step, Until},
-    protocol::{Id, Leg, Message, Revision, ServerName, Shape, strict::Node},
+    protocol::{Direction, Id, Leg, Message, Revision, ServerName, Shape, strict::Node},
     transcript::{Answer, Event, Mark, Recorder},
-    transport::{Close, Connection, Exchange, Headers},
+    transport::{Close, Connection, Exchange, Headers, Verb},
 };
 
 /// How long things may take. Whatever is awaited ends the waiting; these only
@@ -121,7 +121,10 @@ impl<'a, W: World> Session<'a, W> {
                 self.recorder.event(Event::Acted(what));
             }
             Step::Mutate(mutation) => self.mutate(&server, mutation).await?,
-            Step::Emit(Emit { text, .. }) => self.emit(&server, text.clone().into()).await,
+            Step::Emit(Emit { text, times, .. }) => {
+                let texts = (1..=times.unwrap_or(1)).map(|n| text.replace("{{n}}", &n.to_string()).into());
+                self.emit(&server, texts.collect()).await;
+            }
             Step::Reconnect(_) => {
                 if let Some(peer) = self.peers.remove(&server) {
                     self.close(peer).await;
@@ -166,7 +169,10 @@ impl<'a, W: World> Session<'a, W> {
         self.receive(server, &mut awaited, deadline).await?;
         for (mark, awaited) in marks.iter_mut().zip(awaited) {
             mark.answer = match awaited.answer {
-                Some(Answer::Http { .. }) if mark.id.is_none() => Answer::NotAwaited,
+                // That a message without an id was accepted is no answer to it.
+                Some(Answer::Http { status: 200..300, .. }) if mark.id.is_none() && !mark.sent.is_empty() => {
+                    Answer::NotAwaited
+                }
                 Some(answer) => answer,
                 None => Answer::Silence,
             };
@@ -192,7 +198,7 @@ impl<'a, W: World> Session<'a, W> {
             };
             if let Some(reply) = peer.take(&self.recorder, &frame, awaited) {
                 self.next += 1;
-                peer.send(&self.recorder, Exchange(self.next), reply, &OwnHeaders::new()).await;
+                peer.send(&self.recorder, Exchange(self.next), reply, Verb::Post, &OwnHeaders::new()).await;
             }
         }
         Ok(())
@@ -219,9 +225,13 @@ impl<'a, W: World> Session<'a, W> {
             };
             self.peers.insert(server.clone(), peer);
         }
+        if let Some(peer) = self.peers.get_mut(server) {
+            // A session that is to be opened has no id yet.
+            peer.headers.retain(|(name, _)| name != "mcp-session-id");
+        }
         let id = self.fresh_id();
         let text = wire::request(&id, "initialize", Some(&wire::opening(open, self.revision)));
-        let sent = self.send(server, label, Some(id), Until::Reply, text.into(), &open.headers).await?;
+        let sent = self.send(server, label, Some(id), Until::Reply, text.into(), (Verb::Post, &open.headers)).await?;
         let marks = self.settle(server, vec![sent]).await?;
         let Some(Answer::Reply(reply)) = marks.into_iter().next().map(|mark| mark.answer) else { return Ok(()) };
         let reply = Message::new(reply);
@@ -239,12 +249,17 @@ impl<'a, W: World> Session<'a, W> {
         let streams = self.case.body.steps.iter().any(case::speaks_unasked);
         if let Some(peer) = self.peers.get_mut(server) {
             let text = wire::notification("notifications/initialized", None);
-            peer.send(&self.recorder, exchange, text.into(), &open.headers).await;
+            peer.send(&self.recorder, exchange, text.into(), Verb::Post, &open.headers).await;
             if peer.http {
                 let mut awaited = [Awaited { id: None, exchange, until: Until::Reply, answer: None }];
                 let deadline = Instant::now() + self.deadlines.step;
                 self.receive(server, &mut awaited, deadline).await?;
             }
+        }
+        if streams {
+            // A server that speaks of its own accord waits until its client is ready.
+            let recorder = self.recorder.clone();
+            self.until(|| ready(&recorder, server)).await;
         }
         if streams && let Some(peer) = self.peers.get_mut(server) {
             self.next += 1;
@@ -262,7 +277,9 @@ impl<'a, W: World> Session<'a, W> {
             let id = self.fresh_id();
             let params = cursor.take().map(|cursor: String| format!(r#"{{"cursor":{cursor}}}"#));
             let text = wire::request(&id, method, params.as_deref());
-            let sent = self.send(server, label.to_owned(), Some(id), Until::Reply, text.into(), &list.headers).await?;
+            let sent = self
+                .send(server, label.to_owned(), Some(id), Until::Reply, text.into(), (Verb::Post, &list.headers))
+                .await?;
             let marks = self.settle(server, vec![sent]).await?;
             if let Some(Answer::Reply(reply)) = marks.first().map(|mark| &mark.answer) {
                 let reply = Message::new(reply.clone());
@@ -281,15 +298,21 @@ impl<'a, W: World> Session<'a, W> {
         self.recorder.event(Event::Acted(format!("{server} changes what it lists")));
         if mutation.announce {
             let text = wire::notification("notifications/tools/list_changed", None);
-            self.emit(server, text.into()).await;
+            self.emit(server, vec![text.into()]).await;
         }
         Ok(())
     }
 
     /// The server speaks unasked; waits until the client has it, or long enough
     /// to say that it won't.
-    async fn emit(&mut self, server: &ServerName, text: Bytes) {
-        self.world.emit(server, &text);
+    async fn emit(&mut self, server: &ServerName, texts: Vec<Bytes>) {
+        // What comes later comes later on the server's side, too.
+        let before = self.recorder.clone();
+        self.until(|| caught_up(&before, server)).await;
+        for text in &texts {
+            self.world.emit(server, text);
+        }
+        let Some(text) = texts.into_iter().last() else { return };
         let message = Message::new(text.clone());
         let asks = message.id().filter(|_| message.shape() == Shape::Request);
         let recorder = self.recorder.clone();
@@ -308,11 +331,28 @@ impl<'a, W: World> Session<'a, W> {
             };
             let Some(frame) = frame else { return };
             let arrived = frame.body == text;
-            if let Some(reply) = peer.take(&self.recorder, &frame, &mut []) {
+            let reply = peer.take(&self.recorder, &frame, &mut []);
+            let answers = reply.as_ref().and_then(|reply| Message::new(reply.clone()).id().cloned());
+            if let Some(reply) = reply {
                 self.next += 1;
-                peer.send(&self.recorder, Exchange(self.next), reply, &OwnHeaders::new()).await;
+                peer.send(&self.recorder, Exchange(self.next), reply, Verb::Post, &OwnHeaders::new()).await;
             }
             if arrived {
+                // What the server says next, it says as one that was answered.
+                if let Some(id) = answers {
+                    self.until(|| answered(&recorder, server, &id)).await;
+                }
+                return;
+            }
+        }
+    }
+
+    /// Waits until `is_so`, or long enough to say that it won't be.
+    async fn until(&self, is_so: impl Fn() -> bool) {
+        let deadline = Instant::now() + self.deadlines.settle;
+        loop {
+            let news = self.recorder.news();
+            if is_so() || tokio::time::timeout_at(deadline, news).await.is_err() {
                 return;
             }
         }
@@ -361,6 +401,24 @@ impl<'a, W: World> Session<'a, W> {
         self.next += 1;
         Id::Number(self.next.to_string())
     }
+}
+
+/// Whether the server has got what the client sent it last.
+fn caught_up(recorder: &Recorder, server: &ServerName) -> bool {
+    recorder.with(|transcript| {
+        let sent = transcript.crossings(Leg::Downstream, Direction::Requestward);
+        let Some(last) = sent.filter(|crossing| crossing.server == *server).last() else { return true };
+        let same = |message: &Message| message.method() == last.message.method() && message.id() == last.message.id();
+        transcript.at_server().any(|crossing| crossing.server == *server && same(&crossing.message))
+    })
+}
+
+/// Whether the server has heard that its client is ready.
+fn ready(recorder: &Recorder, server: &ServerName) -> bool {
+    recorder.with(|transcript| {
+        let mut got = transcript.at_server().filter(|crossing| crossing.server == *server);
+        got.any(|crossing| crossing.message.method() == Some("notifications/initialized"))
+    })
 }
 
 /// Whether the server has got an answer to its request.

@@ -7,10 +7,10 @@ use bytes::Bytes;
 
 use super::{Session, World, peer::Awaited, wire};
 use crate::{
-    case::{Obey, OwnHeaders, Step, Until},
+    case::{self, Obey, OwnHeaders, Step, Until},
     protocol::{Id, Message, ServerName},
     transcript::{Answer, Mark},
-    transport::Exchange,
+    transport::{Exchange, Verb},
 };
 
 /// A request that was sent: its mark, and what it waits for.
@@ -53,6 +53,7 @@ impl<'a, W: World> Session<'a, W> {
         let filled = n.map(|n| authored.nth(n));
         let id = self.fresh_id();
         let none = OwnHeaders::new();
+        let mut verb = Verb::Post;
         let (body, until, id, own): (Bytes, Until, Option<Id>, _) = match filled.as_ref().unwrap_or(authored) {
             Step::Call(call) => {
                 (wire::request(&id, "tools/call", Some(&wire::call(call))).into(), call.until, Some(id), &call.headers)
@@ -71,7 +72,13 @@ impl<'a, W: World> Session<'a, W> {
                 (wire::notification(&notify.method, notify.params.as_deref()).into(), Until::Sent, None, &none)
             }
             Step::Send(raw) => {
+                verb = match raw.verb {
+                    case::Verb::Post => Verb::Post,
+                    case::Verb::Get => Verb::Get,
+                    case::Verb::Delete => Verb::Delete,
+                };
                 let body: Bytes = match (&raw.text, &raw.base64) {
+                    (None, None) if verb != Verb::Post => Bytes::new(),
                     (Some(text), _) => text.replace("{{id}}", &id.to_json()).into(),
                     (None, Some(text)) => base64::engine::general_purpose::STANDARD
                         .decode(text)
@@ -84,7 +91,7 @@ impl<'a, W: World> Session<'a, W> {
             }
             _ => return Err(format!("step '{label}' can't stand in a group")),
         };
-        Ok(Some(self.send(server, label, id, until, body, own).await?))
+        Ok(Some(self.send(server, label, id, until, body, (verb, own)).await?))
     }
 
     pub(super) async fn send(
@@ -94,7 +101,7 @@ impl<'a, W: World> Session<'a, W> {
         id: Option<Id>,
         until: Until,
         body: Bytes,
-        own: &OwnHeaders,
+        (verb, own): (Verb, &OwnHeaders),
     ) -> Result<Sent, String> {
         self.next += 1;
         let exchange = Exchange(self.next);
@@ -109,7 +116,7 @@ impl<'a, W: World> Session<'a, W> {
             answer: Answer::NotAwaited,
         };
         let peer = self.peers.get_mut(server).ok_or_else(|| format!("{server} was not opened"))?;
-        peer.send(&self.recorder, exchange, body, own).await;
+        peer.send(&self.recorder, exchange, body, verb, own).await;
         // On HTTP even a notification has a response, and waiting for it keeps
         // the order of steps.
         let nothing_comes = until == Until::Sent && !(peer.http && mark.id.is_none());

@@ -4,7 +4,7 @@ use super::{super::check, CheckId};
 use crate::{
     gate::{
         Check, Context, Docs, Event, Proposals,
-        text::{Hit, described, scan_node, scan_text},
+        text::{Hit, described, is_quoted, scan_node, scan_text},
     },
     protocol::strict::{Kind, Node},
 };
@@ -102,17 +102,8 @@ fn hits_in_prompt(result: &Node, given: Option<&Node>) -> Vec<Hit> {
     let Some(given) = given.filter(|_| !found.is_empty()) else { return found };
     let mut words = Vec::new();
     given.each_string(&mut |_, text| words.push(text));
-    let own = |hit: &Hit| {
-        let text = result.pointer(&hit.path).and_then(Node::as_str);
-        // The whole order must stand in the argument, and without the argument
-        // nothing may be found: an order must not begin or end in it.
-        text.is_some_and(|text| {
-            words.iter().any(|word| {
-                let covers = |(at, _): (usize, &str)| at <= hit.span.start && hit.span.end <= at + word.len();
-                text.match_indices(word).any(covers) && scan_text(&text.replace(word, " ")).is_empty()
-            })
-        })
-    };
+    let own =
+        |hit: &Hit| result.pointer(&hit.path).and_then(Node::as_str).is_some_and(|text| is_quoted(text, hit, &words));
     found.into_iter().filter(|hit| !own(hit)).collect()
 }
 

@@ -27,6 +27,8 @@ mod redirects;
 mod reply_correlation;
 mod result_scope;
 mod result_shape;
+mod server_requests;
+mod session_binding;
 mod size_limits;
 mod stale_listing;
 mod strict_envelope;
@@ -41,6 +43,7 @@ pub const ALL: &[&dyn Check] = &[
     &protocol_version::ProtocolVersion,
     &content_type::ContentType,
     &redirects::Redirects,
+    &session_binding::SessionBinding,
     &origin::Origin,
     &tool_allowlist::ToolAllowlist,
     &host_schema::HostSchema,
@@ -56,10 +59,11 @@ pub const ALL: &[&dyn Check] = &[
     &call_budget::CallBudget,
     &result_shape::ResultShape,
     &result_scope::ResultScope,
-    &launch_consent::LaunchConsent,
     &continuation::Continuation,
     &trust_framing::TrustFraming,
     &stale_listing::StaleListing,
+    &server_requests::ServerRequests,
+    &launch_consent::LaunchConsent,
 ];
 
 /// A check's permanent id.

@@ -73,6 +73,10 @@ fn replyward(context: &Context<'_>, event: &Event<'_>, message: &Message, propos
             None => proposals.discard("no-message", "the server sent JSON that is no message"),
         },
         Shape::Response => {
+            if context.crossed.is_some() {
+                // It answers a request in flight; whose, is for session-binding.
+                return;
+            }
             if context.answered.is_none() {
                 return orphan(context, event, message, proposals);
             }

@@ -3,6 +3,7 @@
 //! Facts are taken from every event, whatever the checks make of it, so that no
 //! check's verdict depends on another's.
 
+mod asking;
 mod calls;
 mod continued;
 mod listed;
@@ -11,10 +12,13 @@ mod pages;
 mod pinned;
 mod read;
 mod server;
+mod sessions;
 mod versions;
 
 use std::{collections::BTreeMap, sync::Arc};
 
+pub use asking::Asking;
+pub(super) use asking::question;
 pub use calls::{Calls, Count, Known};
 pub(super) use continued::{Given, Sought, Unclear};
 pub use continued::{Reading, Readings};
@@ -23,6 +27,8 @@ pub use names::{NameClaim, NameClaims};
 pub use pages::{Page, Pages};
 pub use pinned::{PinFacts, Standing};
 pub use server::ServerFacts;
+pub use sessions::{Session, Sessions, StateUse, Who};
+pub(super) use sessions::{session, sessions};
 pub use versions::{Stale, Versions};
 
 use self::pinned::Keeper;
@@ -38,6 +44,8 @@ pub struct InFlight {
     pub tool: Option<String>,
     /// The whole request.
     pub request: Message,
+    /// Who sent it.
+    pub who: Who,
 }
 
 impl InFlight {
@@ -54,6 +62,8 @@ pub struct Asked {
     pub method: String,
     /// The whole request.
     pub request: Message,
+    /// Whom it was sent to.
+    pub who: Who,
 }
 
 /// What a progress notification is to the requests in flight.
@@ -86,6 +96,14 @@ pub(super) struct Absorbed {
     pub(super) progress: Option<Progress>,
     /// The server's request that the client answers.
     pub(super) asked: Option<Asked>,
+    /// The event is a request of the server's under an id that it uses already.
+    pub(super) asked_again: bool,
+    /// Who sent the request that the event is, or belongs to.
+    pub(super) who: Who,
+    /// A reply to this request came to somebody else.
+    pub(super) crossed: Option<InFlight>,
+    /// The server opened a session under the id of somebody else's.
+    pub(super) reissued: bool,
     /// The event is a call that the user consented to.
     pub(super) consented: bool,
 }
@@ -135,6 +153,7 @@ impl Facts {
     pub(super) fn absorb(&mut self, rules: &Rules, store: &dyn PinStore, event: &Event<'_>) -> Absorbed {
         let server = event.server();
         let policy = rules.policy().server(server);
+        let who = Who::of(event.via(), &policy.sessions.principals);
         let facts = self.server_mut(server);
         let keeper = policy.pins.map(|mode| Keeper { store, server, mode, messages: policy.pin_prompt_messages });
         match event {
@@ -153,6 +172,8 @@ impl Facts {
                 facts.asked.clear();
                 facts.consents.clear();
                 facts.initialize = None;
+                facts.initialized = false;
+                facts.asking.remove(&None);
                 if let Some(keeper) = keeper {
                     facts.pinned.opening(keeper, &Owner::of(opening));
                 }
@@ -165,19 +186,20 @@ impl Facts {
             }
             Event::Consent(consent) => facts.consented(consent.tool, consent.arguments),
             Event::Passing(Passing { direction: Direction::Requestward, message, .. }) => {
-                return facts.requested(message, policy);
+                return Absorbed { who, ..facts.requested(message, policy, who) };
             }
-            Event::Passing(Passing { direction: Direction::Replyward, message, .. }) => {
-                let absorbed = facts.replied(message, policy, keeper);
+            Event::Passing(passing @ Passing { direction: Direction::Replyward, .. }) => {
+                let absorbed = Absorbed { who, ..facts.replied(passing, policy, who, keeper) };
                 if let (Some(listing), Some(answered)) = (&absorbed.listing, &absorbed.answered) {
                     let join = rules.policy().names.join.as_deref();
                     self.names.listed(event.server(), listing, answered.is_first_page(), join);
                 }
                 return absorbed;
             }
-            Event::Head(_) | Event::Hop(_) => {}
+            Event::Head(head) => facts.sessions.answered(head, who),
+            Event::Hop(_) => {}
         }
-        Absorbed::default()
+        Absorbed { who, ..Absorbed::default() }
     }
 
     /// A message of the client was refused: the server never gets it. `taken`:
@@ -195,8 +217,13 @@ impl Facts {
     }
 
     /// A request of the server's was refused: the client will never answer it.
-    pub(super) fn unasked(&mut self, server: &ServerName, id: &Id) {
-        self.server_mut(server).asked.remove(id);
+    pub(super) fn unasked(&mut self, server: &ServerName, who: Who, id: &Id) {
+        self.server_mut(server).asked.remove(&(who.session, id.clone()));
+    }
+
+    /// The names of all tools of all servers, as listed last.
+    pub fn tools(&self) -> impl Iterator<Item = &str> {
+        self.servers.values().flat_map(|server| server.tools.keys().map(String::as_str))
     }
 
     /// A request was answered in the server's place.

@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::{
-    super::{Listing, ListingKind, Reach, ServerPolicy, check},
-    Absorbed, Asked, Calls, InFlight, KnownTool, Pages, Pass, PinFacts, Progress, Readings, Versions,
+    super::{Listing, ListingKind, Passing, Reach, ServerPolicy, check},
+    Absorbed, Asked, Asking, Calls, InFlight, KnownTool, Pages, Pass, PinFacts, Progress, Readings, Sessions, Versions,
+    Who,
     pinned::Keeper,
 };
 use crate::{
@@ -42,8 +43,15 @@ pub struct ServerFacts {
     pub negotiated: Option<String>,
     /// The client's `initialize`, with what it declared.
     pub initialize: Option<Message>,
-    /// What the server asked and the client has not answered.
-    pub asked: HashMap<Id, Asked>,
+    /// The client said that it is ready.
+    pub initialized: bool,
+    /// What the server asked and the client has not answered, by session and id:
+    /// each session has ids of its own.
+    pub asked: HashMap<(Option<Fingerprint>, Id), Asked>,
+    /// What the server asked for and said so far, by session.
+    pub asking: BTreeMap<Option<Fingerprint>, Asking>,
+    /// The sessions that it opened.
+    pub sessions: Sessions,
     /// Calls that the user consented to and that have not been made.
     pub(super) consents: Vec<(String, Fingerprint)>,
     /// Which calls were made.
@@ -84,7 +92,18 @@ impl ServerFacts {
         Some(gone)
     }
 
-    pub(super) fn requested(&mut self, message: &Message, policy: &ServerPolicy) -> Absorbed {
+    /// What the server asked for and said so far, in a session.
+    pub(super) fn asking(&mut self, who: Who) -> &mut Asking {
+        if self.asking.len() >= REMEMBERED && !self.asking.contains_key(&who.session) {
+            self.asking.pop_first();
+        }
+        self.asking.entry(who.session).or_default()
+    }
+
+    pub(super) fn requested(&mut self, message: &Message, policy: &ServerPolicy, who: Who) -> Absorbed {
+        if message.is_call() {
+            self.asking(who).spoke(message);
+        }
         let id_in_use =
             message.shape() == Shape::Request && message.id().is_some_and(|id| self.in_flight.contains_key(id));
         let taken = message.shape() == Shape::Request && message.id().is_some() && !id_in_use;
@@ -99,9 +118,10 @@ impl ServerFacts {
                 let tool = message.called_tool().map(str::to_owned);
                 if method == "initialize" {
                     self.initialize = Some(message.clone());
+                    self.initialized = false;
                 }
                 let consented = self.take_consent(message);
-                let request = InFlight { method: method.to_owned(), tool, request: message.clone() };
+                let request = InFlight { method: method.to_owned(), tool, request: message.clone(), who };
                 self.in_flight.insert(id.clone(), request);
                 if let Some(token) = progress_token(message) {
                     self.progress.insert(token, f64::NEG_INFINITY);
@@ -116,7 +136,18 @@ impl ServerFacts {
                 }
                 Absorbed::default()
             }
-            (Shape::Response, Some(id), _) => Absorbed { asked: self.asked.remove(id), ..Absorbed::default() },
+            (Shape::Notification, _, Some("notifications/initialized")) => {
+                self.initialized = true;
+                self.sessions.ready(who);
+                Absorbed::default()
+            }
+            (Shape::Response, Some(id), _) => {
+                let asked = self.settled_by(who, id);
+                if let Some(asked) = &asked {
+                    self.asking(who).answered(&asked.request, message);
+                }
+                Absorbed { asked, ..Absorbed::default() }
+            }
             _ => Absorbed { count, ..Absorbed::default() },
         }
     }
@@ -145,18 +176,28 @@ impl ServerFacts {
         found.map(|index| self.consents.remove(index)).is_some()
     }
 
-    pub(super) fn replied(&mut self, message: &Message, policy: &ServerPolicy, keeper: Option<Keeper<'_>>) -> Absorbed {
+    pub(super) fn replied(
+        &mut self,
+        passing: &Passing<'_>,
+        policy: &ServerPolicy,
+        who: Who,
+        keeper: Option<Keeper<'_>>,
+    ) -> Absorbed {
+        let message = passing.message;
         match message.shape() {
-            Shape::Notification => self.notified(message),
-            Shape::Request => {
-                if let (Some(id), Some(method)) = (message.id(), message.method()) {
-                    let asked = Asked { method: method.to_owned(), request: message.clone() };
-                    self.asked.entry(id.clone()).or_insert(asked);
-                }
-                Absorbed::default()
+            Shape::Notification => {
+                self.asking(who).notified(message);
+                self.notified(message)
             }
+            Shape::Request => self.asks(message, who),
             Shape::Response => {
                 let Some(id) = message.id() else { return Absorbed::default() };
+                // Whoever asked still waits: this came to another.
+                if passing.via.is_some()
+                    && let Some(request) = self.in_flight.get(id).filter(|request| request.who != who)
+                {
+                    return Absorbed { crossed: Some(request.clone()), ..Absorbed::default() };
+                }
                 self.calls.answered(id, check::failed(message));
                 let Some(answered) = self.forget(id) else { return Absorbed::default() };
                 self.remember(id.clone());
@@ -182,6 +223,13 @@ impl ServerFacts {
                 if let Some(paging) = tool.and_then(|tool| tool.pages.as_ref()) {
                     self.readings.answered(&answered.request, message, paging);
                 }
+                let mut reissued = false;
+                if let Some(result) = message.result() {
+                    if answered.method == "initialize" {
+                        reissued = self.sessions.opened(passing, &answered.request, answered.who);
+                    }
+                    self.sessions.handed_out(result, message.raw(), &answered.request, answered.who);
+                }
                 match answered.method.as_str() {
                     "initialize" if message.result().is_some() => self.opened(message, policy, keeper),
                     "prompts/get" => {
@@ -191,10 +239,32 @@ impl ServerFacts {
                     }
                     _ => {}
                 }
-                Absorbed { answered: Some(answered), listing, page, ..Absorbed::default() }
+                Absorbed { answered: Some(answered), listing, page, reissued, ..Absorbed::default() }
             }
             _ => Absorbed::default(),
         }
+    }
+
+    /// The server's request that the client answers. What was asked before the
+    /// session had an id is answered under that id.
+    fn settled_by(&mut self, who: Who, id: &Id) -> Option<Asked> {
+        let asked = |session| (session, id.clone());
+        self.asked.remove(&asked(who.session)).or_else(|| {
+            let early = self.asked.get(&asked(None)).is_some_and(|early| early.who.principal == who.principal);
+            early.then(|| self.asked.remove(&asked(None))).flatten()
+        })
+    }
+
+    /// The server asks. An id that waits for an answer stays with its first request.
+    fn asks(&mut self, message: &Message, who: Who) -> Absorbed {
+        self.asking(who).asked(message);
+        let (Some(id), Some(method)) = (message.id(), message.method()) else { return Absorbed::default() };
+        let key = (who.session, id.clone());
+        if self.asked.contains_key(&key) {
+            return Absorbed { asked_again: true, ..Absorbed::default() };
+        }
+        self.asked.insert(key, Asked { method: method.to_owned(), request: message.clone(), who });
+        Absorbed { taken: true, ..Absorbed::default() }
     }
 
     fn opened(&mut self, message: &Message, policy: &ServerPolicy, keeper: Option<Keeper<'_>>) {

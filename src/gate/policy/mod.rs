@@ -13,6 +13,8 @@ mod names;
 mod paging;
 mod paths;
 mod pins;
+mod requests;
+mod sessions;
 mod wire;
 
 use std::collections::BTreeMap;
@@ -35,6 +37,9 @@ pub use paths::{PathPolicy, ToolPaths};
 pub use content::{ActiveContent, ContentPolicy};
 pub use pins::{PinMode, PromptPins};
 
+pub(super) use requests::folder;
+pub use requests::{ElicitationPolicy, IncludeContext, RequestsPolicy, RootsPolicy, SamplingPolicy, UnaskedPolicy};
+pub use sessions::SessionsPolicy;
 pub use wire::{Redirects, WirePolicy};
 
 use crate::protocol::{ServerName, ToolName};
@@ -93,6 +98,10 @@ pub struct ServerPolicy {
     pub hidden: HiddenPolicy,
     /// How long listings may be.
     pub lists: ListPolicy,
+    /// What the server may ask its client for, and how much it may say unasked.
+    pub requests: RequestsPolicy,
+    /// By what the owners of sessions are known.
+    pub sessions: SessionsPolicy,
     /// Under whose identity calls run; the server's own unless given.
     pub identity: Option<IdentityPolicy>,
     /// How often it may be asked to act in a session.
