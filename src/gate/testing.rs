@@ -49,14 +49,24 @@ impl Driver {
     /// A gate with one check on that holds a token for `board`.
     pub(super) fn with_token(check: &str, settings: &str, token: &str) -> Self {
         let only = CheckSet::none().with(CheckId::parse(check).unwrap(), true);
-        let delegations = Delegations::from([("board".into(), Delegation { token: token.to_owned() })]);
+        let delegations =
+            Delegations::from([("board".into(), Delegation { token: token.to_owned(), scopes: Vec::new() })]);
+        Self::of(Guarded::new(rules(settings).with_checks(only), delegations))
+    }
+
+    /// The same, with a token that is good for these scopes.
+    pub(super) fn with_scopes(check: &str, settings: &str, token: &str, scopes: &[&str]) -> Self {
+        let only = CheckSet::none().with(CheckId::parse(check).unwrap(), true);
+        let scopes = scopes.iter().map(|&scope| scope.to_owned()).collect();
+        let delegations = Delegations::from([("board".into(), Delegation { token: token.to_owned(), scopes })]);
         Self::of(Guarded::new(rules(settings).with_checks(only), delegations))
     }
 
     /// A gate with every check on but one, which holds a token for `board`.
     pub(super) fn without(check: &str, settings: &str) -> Self {
         let rest = CheckSet::all().with(CheckId::parse(check).unwrap(), false);
-        let delegations = Delegations::from([("board".into(), Delegation { token: "made-up-token".to_owned() })]);
+        let delegations =
+            Delegations::from([("board".into(), Delegation { token: "made-up-token".to_owned(), scopes: Vec::new() })]);
         Self::of(Guarded::new(rules(settings).with_checks(rest), delegations))
     }
 
@@ -161,11 +171,16 @@ impl Driver {
         self.exchange("tools/call", &format!(r#"{{"name":"{tool}","arguments":{arguments}}}"#), result)
     }
 
-    /// The session opens.
-    pub(super) fn open(&mut self, reach: Reach, env: &[(&str, &str)]) -> Rewrite {
+    /// The session opens, or not.
+    pub(super) fn opening(&mut self, reach: Reach, env: &[(&str, &str)]) -> Outcome {
         let env: BTreeMap<_, _> = env.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
         let opening = Opening { server: self.server.clone(), reach, env, layer: Layer::User };
-        match self.gate.decide(&Event::Opening(&opening)).decision {
+        Outcome { ruling: self.gate.decide(&Event::Opening(&opening)), sent: format!("{opening:?}") }
+    }
+
+    /// The session opens.
+    pub(super) fn open(&mut self, reach: Reach, env: &[(&str, &str)]) -> Rewrite {
+        match self.opening(reach, env).ruling.decision {
             Decision::Forward => Rewrite::default(),
             Decision::Rewrite(rewrite) => rewrite,
             Decision::Refuse { .. } => panic!("the opening was refused"),

@@ -1,5 +1,6 @@
 //! What a gate is told to enforce: one file a section.
 
+mod identity;
 mod requests;
 mod sessions;
 mod wire;
@@ -9,6 +10,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+pub use identity::{IdentityMode, IdentityPolicy};
 pub(super) use requests::folder;
 pub use requests::{ElicitationPolicy, IncludeContext, RequestsPolicy, RootsPolicy, SamplingPolicy, UnaskedPolicy};
 pub use sessions::SessionsPolicy;
@@ -83,26 +85,6 @@ pub struct ScanPolicy {
     pub except: Vec<String>,
 }
 
-/// Under whose identity calls run.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct IdentityPolicy {
-    /// Whose.
-    pub mode: IdentityMode,
-    /// The environment variable that hands a token to a server that is launched.
-    #[serde(default)]
-    pub env: Option<String>,
-}
-
-/// Whose identity.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum IdentityMode {
-    /// The user's: calls carry the token that the host holds for this server,
-    /// and nothing that the client sent.
-    Delegated,
-}
-
 /// What holds for one tool.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -116,6 +98,8 @@ pub struct ToolPolicy {
     pub shape: Option<ResultShape>,
     /// What a success may hold.
     pub scope: Option<ResultScope>,
+    /// The scopes that the delegated token needs for a call of it.
+    pub needs: Vec<String>,
 }
 
 /// A tool in the host's own words.
