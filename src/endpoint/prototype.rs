@@ -64,6 +64,8 @@ pub struct Prototype {
     pub(super) by_session: bool,
     /// Principals by token.
     pub(super) tokens: BTreeMap<String, String>,
+    /// What their tokens are for, by name.
+    pub(super) scopes: BTreeMap<String, Vec<String>>,
     pub(super) page_size: Option<usize>,
     pub(super) tools: BTreeMap<String, Vec<Rule>>,
     pub(super) prompts: BTreeMap<String, Vec<Rule>>,
@@ -108,6 +110,11 @@ impl Prototype {
                 .iter()
                 .map(|(name, principal)| (principal.token.clone(), name.clone()))
                 .collect(),
+            scopes: fixture
+                .principals
+                .iter()
+                .map(|(name, principal)| (name.clone(), principal.scopes.clone()))
+                .collect(),
             page_size: fixture.page_size,
             tools: by_name(names, &fixture.tools)?,
             prompts: by_name(prompt_names, &fixture.prompts)?,
@@ -139,8 +146,9 @@ impl Prototype {
         self.principal(bearer)
     }
 
-    /// The token that the server knows a principal by.
-    pub fn token_of(&self, principal: &str) -> Option<&str> {
-        self.tokens.iter().find(|(_, name)| *name == principal).map(|(token, _)| token.as_str())
+    /// The token that the server knows a principal by, and what it is for.
+    pub fn token_of(&self, principal: &str) -> Option<(&str, &[String])> {
+        let (token, name) = self.tokens.iter().find(|(_, name)| *name == principal)?;
+        Some((token, self.scopes.get(name).map_or(&[], Vec::as_slice)))
     }
 }

@@ -51,6 +51,8 @@ impl CheckSet {
 pub struct Delegation {
     /// The bearer token. Never printed.
     pub token: String,
+    /// What it may be used for, as far as the host knows.
+    pub scopes: Vec<String>,
 }
 
 impl std::fmt::Debug for Delegation {
@@ -143,6 +145,9 @@ impl Rules {
             }
             if let Some((key, what)) = settings.sessions.problem() {
                 return Err(error(&[&path[..], &["sessions", key]].concat(), what));
+            }
+            if let Some((key, what)) = settings.identity.as_ref().and_then(super::IdentityPolicy::problem) {
+                return Err(error(&[&path[..], &["identity", key]].concat(), what));
             }
             for (tool, settings) in &settings.tools {
                 let path = [&path[..], &["tools", tool.as_str()]].concat();

@@ -49,14 +49,24 @@ impl Driver {
     /// A gate with one check on that holds a token for `board`.
     pub(super) fn with_token(check: &str, settings: &str, token: &str) -> Self {
         let only = CheckSet::none().with(CheckId::parse(check).unwrap(), true);
-        let delegations = Delegations::from([("board".into(), Delegation { token: token.to_owned() })]);
+        let delegations =
+            Delegations::from([("board".into(), Delegation { token: token.to_owned(), scopes: Vec::new() })]);
+        Self::of(Guarded::new(rules(settings).with_checks(only), delegations))
+    }
+
+    /// The same, with a token that is good for these scopes.
+    pub(super) fn with_scopes(check: &str, settings: &str, token: &str, scopes: &[&str]) -> Self {
+        let only = CheckSet::none().with(CheckId::parse(check).unwrap(), true);
+        let scopes = scopes.iter().map(|&scope| scope.to_owned()).collect();
+        let delegations = Delegations::from([("board".into(), Delegation { token: token.to_owned(), scopes })]);
         Self::of(Guarded::new(rules(settings).with_checks(only), delegations))
     }
 
     /// A gate with every check on but one, which holds a token for `board`.
     pub(super) fn without(check: &str, settings: &str) -> Self {
         let rest = CheckSet::all().with(CheckId::parse(check).unwrap(), false);
-        let delegations = Delegations::from([("board".into(), Delegation { token: "made-up-token".to_owned() })]);
+        let delegations =
+            Delegations::from([("board".into(), Delegation { token: "made-up-token".to_owned(), scopes: Vec::new() })]);
         Self::of(Guarded::new(rules(settings).with_checks(rest), delegations))
     }
 

@@ -110,8 +110,8 @@ fn delegations(prepared: &Arc<Prepared>) -> Delegations {
         .iter()
         .filter(|(name, _)| host.delegations.as_ref().is_none_or(|held| held.contains(name)))
         .filter_map(|(name, server)| {
-            let token = server.token_of(user)?.to_owned();
-            Some((name.clone(), Delegation { token }))
+            let (token, scopes) = server.token_of(user)?;
+            Some((name.clone(), Delegation { token: token.to_owned(), scopes: scopes.to_vec() }))
         })
         .collect()
 }

@@ -6,6 +6,7 @@ mod content;
 mod envelope;
 mod framing;
 mod hidden;
+mod identity;
 mod launch;
 mod listen;
 mod lists;
@@ -37,6 +38,7 @@ pub use paths::{PathPolicy, ToolPaths};
 pub use content::{ActiveContent, ContentPolicy};
 pub use pins::{PinMode, PromptPins};
 
+pub use identity::{IdentityMode, IdentityPolicy};
 pub(super) use requests::folder;
 pub use requests::{ElicitationPolicy, IncludeContext, RequestsPolicy, RootsPolicy, SamplingPolicy, UnaskedPolicy};
 pub use sessions::SessionsPolicy;
@@ -124,26 +126,6 @@ pub struct ScanPolicy {
     pub except: Vec<String>,
 }
 
-/// Under whose identity calls run.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct IdentityPolicy {
-    /// Whose.
-    pub mode: IdentityMode,
-    /// The environment variable that hands a token to a server that is launched.
-    #[serde(default)]
-    pub env: Option<String>,
-}
-
-/// Whose identity.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum IdentityMode {
-    /// The user's: calls carry the token that the host holds for this server,
-    /// and nothing that the client sent.
-    Delegated,
-}
-
 /// What holds for one tool.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -157,6 +139,8 @@ pub struct ToolPolicy {
     pub shape: Option<ResultShape>,
     /// What a success may hold.
     pub scope: Option<ResultScope>,
+    /// The scopes that the delegated token needs for a call of it.
+    pub needs: Vec<String>,
     /// How often it may be called in a session.
     pub budget: ToolBudget,
     /// How its messages show whom they are from.
