@@ -12,6 +12,7 @@ const POLICY: &str = r#"
 [servers.board]
 allow = ["read_board", "other", "pinned", "once", "paged", "mail"]
 pins = "first-use"
+[servers.asked.approval]
 [servers.board.lists]
 max_items = 2
 [servers.board.wire]
@@ -95,6 +96,7 @@ const ATTACKS: &[(&str, &[Step])] = &[
     ("argument-schema", &[|gate| gate.call("read_board", r#"{"limit":"3"}"#)]),
     ("argument-scope", &[|gate| gate.call("pinned", r#"{"room":"x"}"#)]),
     ("delegated-identity", &[|gate| gate.call("other", "{}")]),
+    ("approval", &[|gate| gate.on("asked").call("wipe", "{}")]),
     ("call-budget", &[|gate| gate.call("once", "{}"), |gate| gate.call("once", "{}")]),
     ("result-shape", &[|gate| gate.result("other", "{}", r#"{"content":"prose"}"#)]),
     ("result-scope", &[|gate| gate.result("read_board", "{}", &TEXT.replace("true", "false"))]),

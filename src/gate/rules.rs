@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use super::{
-    Policy, SchemaCache, checks,
+    ApprovalPolicy, Policy, SchemaCache, checks,
     checks::CheckId,
     text::{self, ScanCache},
 };
@@ -126,6 +126,9 @@ impl Rules {
                 if let Some((key, what)) = problem {
                     return Err(error(&[&path[..], &[section, key]].concat(), what));
                 }
+            }
+            if let Some((key, what)) = settings.approval.as_ref().and_then(ApprovalPolicy::problem) {
+                return Err(error(&[&path[..], &["approval", key]].concat(), what));
             }
             if let Some((key, what)) = settings.budget.problem() {
                 return Err(error(&[&path[..], &["budget", key]].concat(), what));

@@ -7,6 +7,7 @@ use std::fmt;
 
 use super::Check;
 
+mod approval;
 mod argument_schema;
 mod argument_scope;
 mod call_budget;
@@ -48,6 +49,7 @@ pub const ALL: &[&dyn Check] = &[
     &argument_schema::ArgumentSchema,
     &argument_scope::ArgumentScope,
     &delegated_identity::DelegatedIdentity,
+    &approval::Approval,
     &call_budget::CallBudget,
     &result_shape::ResultShape,
     &result_scope::ResultScope,

@@ -3,13 +3,14 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use super::{
-    super::{Listing, ListingKind, PinMode},
+    super::{Listing, ListingKind, PinMode, ServerPolicy},
     KnownTool, ServerFacts,
 };
 use crate::protocol::strict::Node;
 
 impl ServerFacts {
-    pub(super) fn listed(&mut self, listing: &Listing, raw: &[u8], first_page: bool, pins: Option<PinMode>) {
+    pub(super) fn listed(&mut self, listing: &Listing, raw: &[u8], first_page: bool, policy: &ServerPolicy) {
+        let pins = policy.pins;
         let kind = listing.kind;
         if first_page {
             self.paging.insert(kind, BTreeSet::new());
@@ -31,6 +32,9 @@ impl ServerFacts {
                     doubt: item.doubt,
                 };
                 self.tools.insert(name.clone(), tool);
+                if policy.approval.is_some() {
+                    self.consents.listed(name, &item.node);
+                }
             }
             if let Some(fingerprint) = item.fingerprint {
                 let key = (kind, name.clone());
@@ -49,5 +53,6 @@ impl ServerFacts {
             self.first_seen.insert(kind);
             self.stale.remove(&kind);
         }
+        self.consents.relisted(&self.tools);
     }
 }

@@ -4,6 +4,7 @@
 //! check's verdict depends on another's.
 
 mod calls;
+mod consents;
 mod continued;
 mod listed;
 mod names;
@@ -13,6 +14,7 @@ mod server;
 use std::{collections::BTreeMap, sync::Arc};
 
 pub use calls::{Calls, Count, Known};
+pub use consents::Consents;
 pub(super) use continued::{Given, Sought, Unclear};
 pub use continued::{Reading, Readings};
 pub use names::{NameClaim, NameClaims};
@@ -143,7 +145,7 @@ impl Facts {
                 facts.pages.clear();
                 facts.negotiated = None;
                 facts.asked.clear();
-                facts.consents.clear();
+                facts.consents.revoke();
                 facts.initialize = None;
             }
             Event::Approval(_) => facts.approved(),

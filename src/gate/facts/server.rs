@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::{
     super::{Listing, ListingKind, PinMode, Reach, ServerPolicy, check},
-    Absorbed, Asked, Calls, InFlight, KnownTool, Pages, Progress, Readings,
+    Absorbed, Asked, Calls, Consents, InFlight, KnownTool, Pages, Progress, Readings,
 };
 use crate::{
-    digest::{Fingerprint, fingerprint},
+    digest::Fingerprint,
     protocol::{
         Id, Message, Shape,
-        strict::{self, Kind, Node},
+        strict::{Kind, Node},
     },
 };
 
@@ -52,7 +52,7 @@ pub struct ServerFacts {
     /// What the server asked and the client has not answered.
     pub asked: HashMap<Id, Asked>,
     /// Calls that the user consented to and that have not been made.
-    pub(super) consents: Vec<(String, Fingerprint)>,
+    pub consents: Consents,
     /// Which calls were made.
     pub calls: Calls,
     /// Which documents are being read.
@@ -115,7 +115,7 @@ impl ServerFacts {
                 if method == "initialize" {
                     self.initialize = Some(message.clone());
                 }
-                let consented = self.take_consent(message);
+                let consented = self.consents.take(message, &self.tools);
                 let request = InFlight { method: method.to_owned(), tool, request: message.clone() };
                 self.in_flight.insert(id.clone(), request);
                 if let Some(token) = progress_token(message) {
@@ -138,26 +138,7 @@ impl ServerFacts {
 
     /// The user consents to one call.
     pub(super) fn consented(&mut self, tool: &str, arguments: &str) {
-        // What can't be told apart by a reader is no consent to anything.
-        if let Ok(document) = strict::parse(arguments.as_bytes()) {
-            let fingerprint = fingerprint(arguments.as_bytes(), &document.root);
-            self.consents.push((tool.to_owned(), fingerprint));
-        }
-    }
-
-    /// Uses up the consent for a call, where there is one.
-    fn take_consent(&mut self, message: &Message) -> bool {
-        if self.consents.is_empty() {
-            return false;
-        }
-        let Some(tool) = message.called_tool() else { return false };
-        let arguments = message.params().and_then(|params| params.member("arguments"));
-        let given = match arguments {
-            Some(node) => fingerprint(message.raw(), node),
-            None => strict::parse(b"{}").map_or(Fingerprint::of(b""), |document| fingerprint(b"{}", &document.root)),
-        };
-        let found = self.consents.iter().position(|(name, wanted)| name == tool && *wanted == given);
-        found.map(|index| self.consents.remove(index)).is_some()
+        self.consents.give(tool, arguments, &self.tools);
     }
 
     pub(super) fn replied(&mut self, message: &Message, policy: &ServerPolicy) -> Absorbed {
@@ -184,7 +165,7 @@ impl ServerFacts {
                     let cursor = cursor.filter(|cursor| !matches!(cursor.kind, Kind::Null));
                     page = Some(self.pages.entry(kind).or_default().turned(cursor, result.member("nextCursor")));
                     if let Some(listing) = &listing {
-                        self.listed(listing, message.raw(), cursor.is_none(), pins);
+                        self.listed(listing, message.raw(), cursor.is_none(), policy);
                     }
                 }
                 let tool = answered.tool.as_deref().and_then(|tool| policy.tools.get(tool));
@@ -219,7 +200,7 @@ impl ServerFacts {
             Some("notifications/tools/list_changed") => {
                 self.stale.insert(ListingKind::Tools);
                 // Consent was given to the tool as it was.
-                self.consents.clear();
+                self.consents.revoke();
             }
             Some("notifications/resources/list_changed") => {
                 self.stale.insert(ListingKind::Resources);

@@ -1,5 +1,6 @@
 //! What a gate is told to enforce: one file a section.
 
+mod approval;
 mod budget;
 mod envelope;
 mod framing;
@@ -15,6 +16,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+pub use approval::{ApprovalMode, ApprovalPolicy};
 pub use budget::{BudgetPolicy, Replay, ToolBudget};
 pub use envelope::EnvelopePolicy;
 pub use framing::{Framing, FramingClaim};
@@ -79,6 +81,9 @@ pub struct ServerPolicy {
     pub lists: ListPolicy,
     /// Under whose identity calls run; the server's own unless given.
     pub identity: Option<IdentityPolicy>,
+    /// Which calls the user is asked about; none unless given, which is right only
+    /// where somebody else asks.
+    pub approval: Option<ApprovalPolicy>,
     /// How often it may be asked to act in a session.
     pub budget: BudgetPolicy,
     /// Settings by tool.

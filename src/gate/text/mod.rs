@@ -7,12 +7,14 @@
 mod cache;
 mod compiled;
 mod decode;
+mod deeds;
 mod normalize;
 mod rules;
 mod scan;
 
 pub use cache::ScanCache;
 pub(super) use decode::percent_decoded;
+pub(super) use deeds::{has_destructive_hint, is_named_destructive, is_order_to_destroy, is_worded_destructive};
 pub(super) use normalize::folded_key;
 pub(super) use normalize::is_invisible;
 pub use rules::{RULES, Rule};
