@@ -35,17 +35,18 @@ pub use check::{Check, Context, Docs};
 pub use checks::CheckId;
 pub use event::{Approval, Consent, Event, Head, Hop, Layer, Opening, Passing, Reach};
 pub use facts::{
-    Asked, Calls, Consents, Count, Facts, InFlight, Known, KnownTool, NameClaim, NameClaims, Page, Pages, Progress,
-    Reading, Readings, ServerFacts,
+    Asked, Calls, Carried, Consents, Count, Facts, Flow, InFlight, Known, KnownTool, NameClaim, NameClaims, Page,
+    Pages, Progress, Reading, Readings, ServerFacts,
 };
 
 pub use guarded::Guarded;
 pub use listing::{Listed, Listing, ListingKind};
 pub use naive::Naive;
 pub use policy::{
-    ApprovalMode, ApprovalPolicy, BudgetPolicy, EnvelopePolicy, Framing, FramingClaim, HostDefinition, IdentityMode,
-    IdentityPolicy, LaunchPolicy, ListPolicy, ListenPolicy, NamesPolicy, Paging, PinMode, Policy, Redirects, Replay,
-    ResultScope, ResultShape, ScanPolicy, ServerPolicy, TextForm, ToolBudget, ToolPolicy, WirePolicy,
+    AfterBoth, ApprovalMode, ApprovalPolicy, BudgetPolicy, EnvelopePolicy, FlowPolicy, FlowSettings, FlowSink,
+    FlowSource, Framing, FramingClaim, HostDefinition, IdentityMode, IdentityPolicy, LaunchPolicy, ListPolicy,
+    ListenPolicy, NamesPolicy, Paging, PinMode, Policy, Redirects, Replay, ResultScope, ResultShape, ScanPolicy,
+    ServerPolicy, TextForm, ToolBudget, ToolPolicy, WirePolicy,
 };
 pub use proposals::Proposals;
 pub use rules::{CheckSet, Delegation, Delegations, PolicyError, Rules};

@@ -81,6 +81,7 @@ pub struct Rules {
     checks: CheckSet,
     schemas: Arc<SchemaCache>,
     scans: Arc<ScanCache>,
+    follows: bool,
 }
 
 impl Rules {
@@ -97,6 +98,10 @@ impl Rules {
         };
         if policy.schema != 1 {
             return Err(error(&["schema"], format!("schema {} is unknown, expected 1", policy.schema)));
+        }
+        if let Some(odd) = policy.flow.vouched.iter().find(|value| !text::is_value(value)) {
+            let what = format!("'{odd}' is a word like any other; nothing is followed by it");
+            return Err(error(&["flow", "vouched"], what));
         }
         let mut on = CheckSet::all();
         for (name, switch) in &policy.checks {
@@ -121,6 +126,7 @@ impl Rules {
                 ("lists", settings.lists.problem()),
                 ("launch", settings.launch.problem()),
                 ("listen", settings.listen.problem()),
+                ("flow", settings.flow.problem()),
             ];
             for (section, problem) in sections {
                 if let Some((key, what)) = problem {
@@ -159,7 +165,12 @@ impl Rules {
                 }
             }
         }
-        Ok(Self { policy: Arc::new(policy), checks: on, schemas, scans: Arc::default() })
+        let follows = policy
+            .servers
+            .values()
+            .chain([&policy.default])
+            .any(|server| server.flow.is_given() || server.tools.values().any(|tool| tool.flow.is_given()));
+        Ok(Self { policy: Arc::new(policy), checks: on, schemas, scans: Arc::default(), follows })
     }
 
     /// The same policy with other checks on.
@@ -176,6 +187,11 @@ impl Rules {
     /// Which checks are on.
     pub fn checks(&self) -> &CheckSet {
         &self.checks
+    }
+
+    /// Whether any label says where values come from or go to.
+    pub(super) fn follows(&self) -> bool {
+        self.follows
     }
 
     /// Compiled schemas.

@@ -28,6 +28,7 @@ mod result_scope;
 mod result_shape;
 mod size_limits;
 mod strict_envelope;
+mod taint_flow;
 mod tool_allowlist;
 mod trust_framing;
 
@@ -56,6 +57,7 @@ pub const ALL: &[&dyn Check] = &[
     &launch_consent::LaunchConsent,
     &continuation::Continuation,
     &trust_framing::TrustFraming,
+    &taint_flow::TaintFlow,
 ];
 
 /// A check's permanent id.

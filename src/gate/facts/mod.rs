@@ -6,6 +6,7 @@
 mod calls;
 mod consents;
 mod continued;
+mod flow;
 mod listed;
 mod names;
 mod pages;
@@ -17,6 +18,7 @@ pub use calls::{Calls, Count, Known};
 pub use consents::Consents;
 pub(super) use continued::{Given, Sought, Unclear};
 pub use continued::{Reading, Readings};
+pub use flow::{Carried, Flow};
 pub use names::{NameClaim, NameClaims};
 pub use pages::{Page, Pages};
 pub use server::ServerFacts;
@@ -103,6 +105,7 @@ pub struct KnownTool {
 pub struct Facts {
     servers: BTreeMap<ServerName, ServerFacts>,
     names: NameClaims,
+    flow: Flow,
 }
 
 static NOTHING: std::sync::LazyLock<ServerFacts> = std::sync::LazyLock::new(ServerFacts::default);
@@ -118,6 +121,11 @@ impl Facts {
         &self.names
     }
 
+    /// Which values came from where, over all servers.
+    pub fn flow(&self) -> &Flow {
+        &self.flow
+    }
+
     fn server_mut(&mut self, name: &ServerName) -> &mut ServerFacts {
         if !self.servers.contains_key(name) {
             self.servers.insert(name.clone(), ServerFacts::default());
@@ -129,6 +137,11 @@ impl Facts {
     /// Takes in an event before the checks see it.
     pub(super) fn absorb(&mut self, rules: &Rules, event: &Event<'_>) -> Absorbed {
         let policy = rules.policy().server(event.server());
+        if rules.follows()
+            && let Event::Passing(Passing { direction: Direction::Requestward, message, .. }) = event
+        {
+            self.flow.asked(rules.policy(), policy, message);
+        }
         let facts = self.server_mut(event.server());
         match event {
             Event::Opening(Opening { reach, .. }) => {
@@ -158,6 +171,9 @@ impl Facts {
                 if let (Some(listing), Some(answered)) = (&absorbed.listing, &absorbed.answered) {
                     let join = rules.policy().names.join.as_deref();
                     self.names.listed(event.server(), listing, answered.is_first_page(), join);
+                }
+                if rules.follows() {
+                    self.flow.said(rules.policy(), policy, message, absorbed.answered.as_ref());
                 }
                 return absorbed;
             }

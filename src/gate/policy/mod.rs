@@ -3,6 +3,7 @@
 mod approval;
 mod budget;
 mod envelope;
+mod flow;
 mod framing;
 mod launch;
 mod listen;
@@ -19,6 +20,7 @@ use serde::Deserialize;
 pub use approval::{ApprovalMode, ApprovalPolicy};
 pub use budget::{BudgetPolicy, Replay, ToolBudget};
 pub use envelope::EnvelopePolicy;
+pub use flow::{AfterBoth, FlowPolicy, FlowSettings, FlowSink, FlowSource};
 pub use framing::{Framing, FramingClaim};
 pub use launch::LaunchPolicy;
 pub use listen::ListenPolicy;
@@ -43,6 +45,9 @@ pub struct Policy {
     /// How the host tells the tools of several servers apart.
     #[serde(default)]
     pub names: NamesPolicy,
+    /// What holds for values that go from one server to another.
+    #[serde(default)]
+    pub flow: FlowSettings,
     /// Settings by server; a server that isn't named here may be talked to
     /// under `default`.
     #[serde(default)]
@@ -84,6 +89,8 @@ pub struct ServerPolicy {
     /// Which calls the user is asked about; none unless given, which is right only
     /// where somebody else asks.
     pub approval: Option<ApprovalPolicy>,
+    /// Where its values come from, and where they go.
+    pub flow: FlowPolicy,
     /// How often it may be asked to act in a session.
     pub budget: BudgetPolicy,
     /// Settings by tool.
@@ -141,6 +148,8 @@ pub struct ToolPolicy {
     pub shape: Option<ResultShape>,
     /// What a success may hold.
     pub scope: Option<ResultScope>,
+    /// Where its values come from, and where they go: in place of the server's.
+    pub flow: FlowPolicy,
     /// How often it may be called in a session.
     pub budget: ToolBudget,
     /// How its messages show whom they are from.
@@ -156,7 +165,8 @@ impl ToolPolicy {
         let budget = self.budget.problem().map(|(key, what)| (vec!["budget", key], what));
         let pages = self.pages.as_ref().and_then(Paging::problem).map(|(key, what)| (vec!["pages", key], what));
         let framing = self.framing.as_ref().and_then(Framing::problem).map(|(key, what)| (vec!["framing", key], what));
-        budget.or(pages).or(framing)
+        let flow = self.flow.problem().map(|(key, what)| (vec!["flow", key], what));
+        budget.or(pages).or(framing).or(flow)
     }
 }
 

@@ -9,13 +9,17 @@ mod compiled;
 mod decode;
 mod deeds;
 mod normalize;
+mod readings;
 mod rules;
 mod scan;
+mod values;
 
 pub use cache::ScanCache;
-pub(super) use decode::percent_decoded;
+pub(super) use decode::{percent_decoded, rot13};
 pub(super) use deeds::{has_destructive_hint, is_named_destructive, is_order_to_destroy, is_worded_destructive};
 pub(super) use normalize::folded_key;
 pub(super) use normalize::is_invisible;
+pub(super) use readings::readings;
 pub use rules::{RULES, Rule};
 pub use scan::{Hit, described, is_rule, rule_ids, scan_node, scan_text};
+pub(super) use values::{Marks, Memory, holds, is_value};
