@@ -160,7 +160,10 @@ fn is_awaited(message: &Message, direction: Direction, absorbed: &Absorbed) -> b
 }
 
 fn reply(id: Option<&Id>, refusal: &Refusing) -> Bytes {
-    let data = serde_json::json!({ "gate": "gateproof", "check": refusal.check.as_str(), "rule": refusal.rule });
+    let mut data = serde_json::json!({ "gate": "gateproof", "check": refusal.check.as_str(), "rule": refusal.rule });
+    if let Some(needs) = refusal.needs {
+        data["needs"] = needs.into();
+    }
     error_reply(id, refusal.code, &format!("refused by {}: {}", refusal.check.as_str(), refusal.why), Some(&data))
 }
 

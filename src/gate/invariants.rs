@@ -12,6 +12,11 @@ const POLICY: &str = r#"
 [servers.board]
 allow = ["read_board", "other", "pinned", "once", "paged", "mail", "open"]
 pins = "first-use"
+[servers.asked.approval]
+[servers.outside.flow]
+source = "untrusted"
+[servers.bank.flow]
+sink = "act"
 [servers.board.lists]
 max_items = 2
 [servers.board.requests.unasked]
@@ -105,6 +110,7 @@ const ATTACKS: &[(&str, &[Step])] = &[
     ("argument-scope", &[|gate| gate.call("pinned", r#"{"room":"x"}"#)]),
     ("path-scope", &[|gate| gate.call("open", r#"{"path":"../keys"}"#)]),
     ("delegated-identity", &[|gate| gate.call("other", "{}")]),
+    ("approval", &[|gate| gate.on("asked").call("wipe", "{}")]),
     ("call-budget", &[|gate| gate.call("once", "{}"), |gate| gate.call("once", "{}")]),
     ("result-shape", &[|gate| gate.result("other", "{}", r#"{"content":"prose"}"#)]),
     ("result-scope", &[|gate| gate.result("read_board", "{}", &TEXT.replace("true", "false"))]),
@@ -119,6 +125,13 @@ const ATTACKS: &[(&str, &[Step])] = &[
             |gate| gate.list(r#"[{"name":"other"}]"#),
             |gate| gate.exchange("initialize", "{}", &OPENED.replace("1.0", "2.0")),
             |gate| gate.call("other", "{}"),
+        ],
+    ),
+    (
+        "taint-flow",
+        &[
+            |gate| gate.on("outside").result("read", "{}", r#"{"content":[{"type":"text","text":"DE44 9012 3300"}]}"#),
+            |gate| gate.on("bank").call("pay", r#"{"to":"DE4490123300"}"#),
         ],
     ),
     ("server-requests", &[|gate| gate.tell(r#"{"jsonrpc":"2.0","id":"s","method":"roots/list"}"#)]),
@@ -228,6 +241,13 @@ const STEPS: &[Step] = &[
         gate.open(Reach::Memory, &[]);
         gate.tell("")
     },
+    |gate| gate.on("outside").result("read", "{}", r#"{"content":[{"type":"text","text":"see T-100234"}]}"#),
+    |gate| gate.on("bank").call("pay", r#"{"to":"T-100234"}"#),
+    |gate| {
+        gate.on("bank").consent("pay", r#"{"to":"T-100234"}"#);
+        gate.on("board").tell("")
+    },
+    |gate| gate.on("board").call("read_board", r#"{"to":"T-100234"}"#),
     |gate| gate.exchange("tools/list", "{}", r#"{"tools":null,"nextCursor":"a","ttlMs":-1}"#),
     |gate| {
         gate.exchange("tools/list", r#"{"cursor":"a"}"#, r#"{"tools":[{"name":"other","Name":"x"}],"nextCursor":"a"}"#)

@@ -41,8 +41,9 @@ pub use check::{Check, Context, Docs};
 pub use checks::CheckId;
 pub use event::{Approval, Consent, Event, Head, Hop, Layer, Opening, Passing, Reach, Verb, Via};
 pub use facts::{
-    Asked, Asking, Calls, Count, Facts, InFlight, Known, KnownTool, NameClaim, NameClaims, Page, Pages, Pass, PinFacts,
-    Progress, Reading, Readings, ServerFacts, Session, Sessions, Stale, Standing, StateUse, Versions, Who,
+    Asked, Asking, Calls, Carried, Consents, Count, Facts, Flow, InFlight, Known, KnownTool, NameClaim, NameClaims,
+    Page, Pages, Pass, PinFacts, Progress, Reading, Readings, ServerFacts, Session, Sessions, Stale, Standing,
+    StateUse, Versions, Who,
 };
 
 pub use guarded::Guarded;
@@ -53,7 +54,8 @@ pub use pins::{
     StoreError, Trace,
 };
 pub use policy::{
-    ActiveContent, BudgetPolicy, BuildPolicy, ContentPolicy, ElicitationPolicy, EnvelopePolicy, Framing, FramingClaim,
+    ActiveContent, AfterBoth, ApprovalMode, ApprovalPolicy, BudgetPolicy, BuildPolicy, ContentPolicy,
+    ElicitationPolicy, EnvelopePolicy, FlowPolicy, FlowSettings, FlowSink, FlowSource, Framing, FramingClaim,
     HiddenPolicy, HostDefinition, IdentityMode, IdentityPolicy, IncludeContext, LaunchPolicy, ListPolicy, ListenPolicy,
     NamesPolicy, Paging, PathPolicy, PinMode, Policy, PromptPins, Redirects, Replay, RequestsPolicy, ResultScope,
     ResultShape, RootsPolicy, SamplingPolicy, ScanPolicy, ServerPolicy, SessionsPolicy, TextForm, ToolBudget,

@@ -34,6 +34,8 @@ pub(super) struct Refusing {
     pub(super) code: i64,
     pub(super) status: Option<u16>,
     pub(super) answers: Answers,
+    /// What would make the message pass.
+    pub(super) needs: Option<&'static str>,
 }
 
 /// Which request a refusal answers.
@@ -80,7 +82,7 @@ impl Proposals {
     fn refusing(&mut self, rule: &'static str, why: String, code: i64, answers: Answers) {
         self.finding(rule, why.clone(), Act::Refused);
         if self.refusals.is_empty() {
-            self.refusals.push(Refusing { check: self.check, rule, why, code, status: None, answers });
+            self.refusals.push(Refusing { check: self.check, rule, why, code, status: None, answers, needs: None });
         }
     }
 
@@ -93,6 +95,16 @@ impl Proposals {
     /// The message must not pass, with a JSON-RPC code that the specification names.
     pub fn refuse_as(&mut self, code: i64, rule: &'static str, why: impl Into<String>) {
         self.refusing(rule, why.into(), code, Answers::Own);
+    }
+
+    /// The message must not pass until the user consents to this very call; a host
+    /// that can ask is told so in the error's `data.needs`.
+    pub fn refuse_without_consent(&mut self, rule: &'static str, why: impl Into<String>) {
+        let why = format!("{}; the user has to consent to this call with these arguments", why.into());
+        self.refusing(rule, why, crate::protocol::REFUSED, Answers::Own);
+        if let Some(refusal) = self.refusals.last_mut() {
+            refusal.needs = Some("consent");
+        }
     }
 
     /// The message must not pass; on HTTP the client is told so with this status.

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use super::{
-    PathPolicy, Policy, SchemaCache, checks,
+    ApprovalPolicy, PathPolicy, Policy, SchemaCache, checks,
     checks::CheckId,
     text::{self, Findings, Hidden, Hit},
 };
@@ -84,6 +84,7 @@ pub struct Rules {
     schemas: Arc<SchemaCache>,
     scans: Arc<Findings<Hit>>,
     concealed: Arc<Findings<Hidden>>,
+    follows: bool,
 }
 
 impl Rules {
@@ -100,6 +101,10 @@ impl Rules {
         };
         if policy.schema != 1 {
             return Err(error(&["schema"], format!("schema {} is unknown, expected 1", policy.schema)));
+        }
+        if let Some(odd) = policy.flow.vouched.iter().find(|value| !text::is_value(value)) {
+            let what = format!("'{odd}' is a word like any other; nothing is followed by it");
+            return Err(error(&["flow", "vouched"], what));
         }
         let mut on = CheckSet::all();
         for (name, switch) in &policy.checks {
@@ -134,6 +139,7 @@ impl Rules {
                 ("budget", settings.budget.problem()),
                 ("build", settings.build.problem()),
                 ("paths", settings.paths.as_ref().and_then(PathPolicy::problem)),
+                ("flow", settings.flow.problem()),
             ];
             for (section, problem) in sections {
                 if let Some((key, what)) = problem {
@@ -148,6 +154,9 @@ impl Rules {
             }
             if let Some((key, what)) = settings.identity.as_ref().and_then(super::IdentityPolicy::problem) {
                 return Err(error(&[&path[..], &["identity", key]].concat(), what));
+            }
+            if let Some((key, what)) = settings.approval.as_ref().and_then(ApprovalPolicy::problem) {
+                return Err(error(&[&path[..], &["approval", key]].concat(), what));
             }
             for (tool, settings) in &settings.tools {
                 let path = [&path[..], &["tools", tool.as_str()]].concat();
@@ -175,9 +184,14 @@ impl Rules {
                 }
             }
         }
+        let follows = policy
+            .servers
+            .values()
+            .chain([&policy.default])
+            .any(|server| server.flow.is_given() || server.tools.values().any(|tool| tool.flow.is_given()));
         let scans = Arc::new(Findings::by(text::scan_node));
         let concealed = Arc::new(Findings::by(text::concealed_in));
-        Ok(Self { policy: Arc::new(policy), checks: on, schemas, scans, concealed })
+        Ok(Self { policy: Arc::new(policy), checks: on, schemas, scans, concealed, follows })
     }
 
     /// The same policy with other checks on.
@@ -194,6 +208,11 @@ impl Rules {
     /// Which checks are on.
     pub fn checks(&self) -> &CheckSet {
         &self.checks
+    }
+
+    /// Whether any label says where values come from or go to.
+    pub(super) fn follows(&self) -> bool {
+        self.follows
     }
 
     /// Compiled schemas.

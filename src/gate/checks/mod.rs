@@ -7,6 +7,7 @@ use std::fmt;
 
 use super::Check;
 
+mod approval;
 mod argument_schema;
 mod argument_scope;
 mod call_budget;
@@ -32,6 +33,7 @@ mod session_binding;
 mod size_limits;
 mod stale_listing;
 mod strict_envelope;
+mod taint_flow;
 mod tool_allowlist;
 mod trust_framing;
 
@@ -56,12 +58,14 @@ pub const ALL: &[&dyn Check] = &[
     &argument_scope::ArgumentScope,
     &path_scope::PathScope,
     &delegated_identity::DelegatedIdentity,
+    &approval::Approval,
     &call_budget::CallBudget,
     &result_shape::ResultShape,
     &result_scope::ResultScope,
     &continuation::Continuation,
     &trust_framing::TrustFraming,
     &stale_listing::StaleListing,
+    &taint_flow::TaintFlow,
     &server_requests::ServerRequests,
     &launch_consent::LaunchConsent,
 ];

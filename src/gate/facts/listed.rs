@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use super::{
-    super::{Listing, ListingKind},
+    super::{Listing, ListingKind, ServerPolicy},
     KnownTool, ServerFacts,
 };
 use crate::{
@@ -26,7 +26,7 @@ pub struct Pass {
 
 impl ServerFacts {
     /// Takes in a page. Gives whether the whole list has been read with it.
-    pub(super) fn listed(&mut self, listing: &Listing, raw: &[u8], first_page: bool) -> bool {
+    pub(super) fn listed(&mut self, listing: &Listing, raw: &[u8], first_page: bool, policy: &ServerPolicy) -> bool {
         let kind = listing.kind;
         if first_page {
             self.passes.insert(kind, Pass { whole: true, ..Pass::default() });
@@ -56,6 +56,9 @@ impl ServerFacts {
                     doubt: item.doubt,
                 };
                 self.tools.insert(name.clone(), tool);
+                if policy.approval.is_some() {
+                    self.consents.listed(name, &item.node);
+                }
             }
         }
         let complete = !listing.more && pass.whole;
@@ -63,6 +66,7 @@ impl ServerFacts {
         if complete && kind == ListingKind::Tools {
             self.tools.retain(|name, _| pass.names.contains_key(name));
         }
+        self.consents.relisted(&self.tools);
         complete
     }
 }

@@ -5,7 +5,9 @@
 
 mod asking;
 mod calls;
+mod consents;
 mod continued;
+mod flow;
 mod listed;
 mod names;
 mod pages;
@@ -20,8 +22,10 @@ use std::{collections::BTreeMap, sync::Arc};
 pub use asking::Asking;
 pub(super) use asking::question;
 pub use calls::{Calls, Count, Known};
+pub use consents::Consents;
 pub(super) use continued::{Given, Sought, Unclear};
 pub use continued::{Reading, Readings};
+pub use flow::{Carried, Flow};
 pub use listed::Pass;
 pub use names::{NameClaim, NameClaims};
 pub use pages::{Page, Pages};
@@ -126,6 +130,7 @@ pub struct KnownTool {
 pub struct Facts {
     servers: BTreeMap<ServerName, ServerFacts>,
     names: NameClaims,
+    flow: Flow,
 }
 
 static NOTHING: std::sync::LazyLock<ServerFacts> = std::sync::LazyLock::new(ServerFacts::default);
@@ -141,6 +146,11 @@ impl Facts {
         &self.names
     }
 
+    /// Which values came from where, over all servers.
+    pub fn flow(&self) -> &Flow {
+        &self.flow
+    }
+
     fn server_mut(&mut self, name: &ServerName) -> &mut ServerFacts {
         if !self.servers.contains_key(name) {
             self.servers.insert(name.clone(), ServerFacts::default());
@@ -154,6 +164,11 @@ impl Facts {
         let server = event.server();
         let policy = rules.policy().server(server);
         let who = Who::of(event.via(), &policy.sessions.principals);
+        if rules.follows()
+            && let Event::Passing(Passing { direction: Direction::Requestward, message, .. }) = event
+        {
+            self.flow.asked(rules.policy(), policy, message);
+        }
         let facts = self.server_mut(server);
         let keeper = policy.pins.map(|mode| Keeper { store, server, mode, messages: policy.pin_prompt_messages });
         match event {
@@ -170,7 +185,7 @@ impl Facts {
                 facts.pages.clear();
                 facts.negotiated = None;
                 facts.asked.clear();
-                facts.consents.clear();
+                facts.consents.revoke();
                 facts.initialize = None;
                 facts.initialized = false;
                 facts.asking.remove(&None);
@@ -193,6 +208,9 @@ impl Facts {
                 if let (Some(listing), Some(answered)) = (&absorbed.listing, &absorbed.answered) {
                     let join = rules.policy().names.join.as_deref();
                     self.names.listed(event.server(), listing, answered.is_first_page(), join);
+                }
+                if rules.follows() {
+                    self.flow.said(rules.policy(), policy, passing.message, absorbed.answered.as_ref());
                 }
                 return absorbed;
             }

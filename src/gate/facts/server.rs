@@ -4,15 +4,15 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::{
     super::{Listing, ListingKind, Passing, Reach, ServerPolicy, check},
-    Absorbed, Asked, Asking, Calls, InFlight, KnownTool, Pages, Pass, PinFacts, Progress, Readings, Sessions, Versions,
-    Who,
+    Absorbed, Asked, Asking, Calls, Consents, InFlight, KnownTool, Pages, Pass, PinFacts, Progress, Readings, Sessions,
+    Versions, Who,
     pinned::Keeper,
 };
 use crate::{
-    digest::{Fingerprint, fingerprint},
+    digest::Fingerprint,
     protocol::{
         Id, Message, Shape,
-        strict::{self, Kind, Node},
+        strict::{Kind, Node},
     },
 };
 
@@ -53,7 +53,7 @@ pub struct ServerFacts {
     /// The sessions that it opened.
     pub sessions: Sessions,
     /// Calls that the user consented to and that have not been made.
-    pub(super) consents: Vec<(String, Fingerprint)>,
+    pub consents: Consents,
     /// Which calls were made.
     pub calls: Calls,
     /// Which documents are being read.
@@ -120,7 +120,7 @@ impl ServerFacts {
                     self.initialize = Some(message.clone());
                     self.initialized = false;
                 }
-                let consented = self.take_consent(message);
+                let consented = self.consents.take(message, &self.tools);
                 let request = InFlight { method: method.to_owned(), tool, request: message.clone(), who };
                 self.in_flight.insert(id.clone(), request);
                 if let Some(token) = progress_token(message) {
@@ -154,26 +154,7 @@ impl ServerFacts {
 
     /// The user consents to one call.
     pub(super) fn consented(&mut self, tool: &str, arguments: &str) {
-        // What can't be told apart by a reader is no consent to anything.
-        if let Ok(document) = strict::parse(arguments.as_bytes()) {
-            let fingerprint = fingerprint(arguments.as_bytes(), &document.root);
-            self.consents.push((tool.to_owned(), fingerprint));
-        }
-    }
-
-    /// Uses up the consent for a call, where there is one.
-    fn take_consent(&mut self, message: &Message) -> bool {
-        if self.consents.is_empty() {
-            return false;
-        }
-        let Some(tool) = message.called_tool() else { return false };
-        let arguments = message.params().and_then(|params| params.member("arguments"));
-        let given = match arguments {
-            Some(node) => fingerprint(message.raw(), node),
-            None => strict::parse(b"{}").map_or(Fingerprint::of(b""), |document| fingerprint(b"{}", &document.root)),
-        };
-        let found = self.consents.iter().position(|(name, wanted)| name == tool && *wanted == given);
-        found.map(|index| self.consents.remove(index)).is_some()
+        self.consents.give(tool, arguments, &self.tools);
     }
 
     pub(super) fn replied(
@@ -209,7 +190,7 @@ impl ServerFacts {
                     let cursor = cursor.filter(|cursor| !matches!(cursor.kind, Kind::Null));
                     page = Some(self.pages.entry(kind).or_default().turned(cursor, result.member("nextCursor")));
                     if let Some(listing) = &listing {
-                        let complete = self.listed(listing, message.raw(), cursor.is_none());
+                        let complete = self.listed(listing, message.raw(), cursor.is_none(), policy);
                         if let (Some(keeper), Some(pass)) = (keeper, self.passes.get(&kind)) {
                             self.pinned.page(keeper, listing, pass, cursor.is_none(), complete);
                         }
@@ -296,7 +277,7 @@ impl ServerFacts {
             self.versions.announced(kind);
             if kind == ListingKind::Tools {
                 // Consent was given to the tool as it was.
-                self.consents.clear();
+                self.consents.revoke();
             }
         }
         Absorbed { progress, ..Absorbed::default() }

@@ -1,9 +1,11 @@
 //! What a gate is told to enforce: one file a section.
 
+mod approval;
 mod budget;
 mod build;
 mod content;
 mod envelope;
+mod flow;
 mod framing;
 mod hidden;
 mod identity;
@@ -23,9 +25,11 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+pub use approval::{ApprovalMode, ApprovalPolicy};
 pub use budget::{BudgetPolicy, Replay, ToolBudget};
 pub use build::BuildPolicy;
 pub use envelope::EnvelopePolicy;
+pub use flow::{AfterBoth, FlowPolicy, FlowSettings, FlowSink, FlowSource};
 pub use framing::{Framing, FramingClaim};
 pub use hidden::HiddenPolicy;
 pub use launch::LaunchPolicy;
@@ -60,6 +64,9 @@ pub struct Policy {
     /// How the host tells the tools of several servers apart.
     #[serde(default)]
     pub names: NamesPolicy,
+    /// What holds for values that go from one server to another.
+    #[serde(default)]
+    pub flow: FlowSettings,
     /// Settings by server; a server that isn't named here may be talked to
     /// under `default`.
     #[serde(default)]
@@ -106,6 +113,11 @@ pub struct ServerPolicy {
     pub sessions: SessionsPolicy,
     /// Under whose identity calls run; the server's own unless given.
     pub identity: Option<IdentityPolicy>,
+    /// Which calls the user is asked about; none unless given, which is right only
+    /// where somebody else asks.
+    pub approval: Option<ApprovalPolicy>,
+    /// Where its values come from, and where they go.
+    pub flow: FlowPolicy,
     /// How often it may be asked to act in a session.
     pub budget: BudgetPolicy,
     /// Which folders may be reached; not judged unless given.
@@ -141,6 +153,8 @@ pub struct ToolPolicy {
     pub scope: Option<ResultScope>,
     /// The scopes that the delegated token needs for a call of it.
     pub needs: Vec<String>,
+    /// Where its values come from, and where they go: in place of the server's.
+    pub flow: FlowPolicy,
     /// How often it may be called in a session.
     pub budget: ToolBudget,
     /// How its messages show whom they are from.
@@ -160,7 +174,8 @@ impl ToolPolicy {
         let budget = self.budget.problem().map(|(key, what)| (vec!["budget", key], what));
         let pages = self.pages.as_ref().and_then(Paging::problem).map(|(key, what)| (vec!["pages", key], what));
         let framing = self.framing.as_ref().and_then(Framing::problem).map(|(key, what)| (vec!["framing", key], what));
-        budget.or(pages).or(framing).or(paths)
+        let flow = self.flow.problem().map(|(key, what)| (vec!["flow", key], what));
+        budget.or(pages).or(framing).or(paths).or(flow)
     }
 }
 

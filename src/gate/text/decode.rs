@@ -124,7 +124,7 @@ fn has_long_word(text: &str) -> bool {
     false
 }
 
-fn base64(text: &str) -> Option<String> {
+pub(super) fn base64(text: &str) -> Option<String> {
     const LENIENT: GeneralPurposeConfig = GeneralPurposeConfig::new()
         .with_decode_padding_mode(DecodePaddingMode::Indifferent)
         .with_decode_allow_trailing_bits(true);
@@ -143,13 +143,13 @@ fn base64(text: &str) -> Option<String> {
     GeneralPurpose::new(&alphabet::STANDARD, LENIENT).decode(whole).ok().and_then(readable)
 }
 
-fn hex(text: &str) -> Option<String> {
+pub(super) fn hex(text: &str) -> Option<String> {
     let digits: Vec<u32> = text.replace("\\x", "").replace("0x", "").chars().filter_map(|c| c.to_digit(16)).collect();
     let bytes = digits.chunks_exact(2).filter_map(|pair| u8::try_from(pair[0] * 16 + pair[1]).ok()).collect();
     readable(bytes)
 }
 
-fn readable(bytes: Vec<u8>) -> Option<String> {
+pub(super) fn readable(bytes: Vec<u8>) -> Option<String> {
     let text = String::from_utf8(bytes).ok()?;
     let good = text.chars().filter(|c| c.is_alphanumeric() || c.is_ascii_punctuation() || c.is_whitespace()).count();
     (text.len() >= 8 && good * 10 >= text.chars().count() * 9).then_some(text)
@@ -178,7 +178,7 @@ pub(super) fn may_hide(text: &str) -> bool {
 }
 
 /// The text with every Latin letter moved by 13.
-pub(super) fn rot13(text: &str) -> String {
+pub(in crate::gate) fn rot13(text: &str) -> String {
     let turn = |c: char, first: u8| u8::try_from(c).map_or(c, |byte| char::from(first + (byte - first + 13) % 26));
     text.chars()
         .map(|c| match c {
