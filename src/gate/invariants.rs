@@ -12,6 +12,10 @@ const POLICY: &str = r#"
 [servers.board]
 allow = ["read_board", "other", "pinned", "once", "paged", "mail", "open"]
 pins = "first-use"
+[servers.board.egress]
+schemes = ["http", "https"]
+ports = [80, 443]
+internal = ["other.example"]
 [servers.board.lists]
 max_items = 2
 [servers.board.wire]
@@ -101,6 +105,7 @@ const ATTACKS: &[(&str, &[Step])] = &[
     ("argument-schema", &[|gate| gate.call("read_board", r#"{"limit":"3"}"#)]),
     ("argument-scope", &[|gate| gate.call("pinned", r#"{"room":"x"}"#)]),
     ("path-scope", &[|gate| gate.call("open", r#"{"path":"../keys"}"#)]),
+    ("egress", &[|gate| gate.call("other", r#"{"url":"https://127.1/"}"#)]),
     ("delegated-identity", &[|gate| gate.call("other", "{}")]),
     ("call-budget", &[|gate| gate.call("once", "{}"), |gate| gate.call("once", "{}")]),
     ("result-shape", &[|gate| gate.result("other", "{}", r#"{"content":"prose"}"#)]),

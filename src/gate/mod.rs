@@ -9,6 +9,7 @@
 //!   as it came and proposes; what the gate does is composed from all proposals,
 //!   so the order of the checks can't change a verdict.
 
+mod addresses;
 mod bounds;
 mod check;
 pub mod checks;
@@ -16,12 +17,14 @@ mod envelope;
 mod event;
 mod facts;
 mod guarded;
+mod icons;
 #[cfg(test)]
 mod invariants;
 mod json;
 mod listing;
 mod marked;
 mod naive;
+mod outward;
 mod paths;
 mod payload;
 mod pins;
@@ -34,26 +37,28 @@ mod surroundings;
 #[cfg(test)]
 mod testing;
 pub mod text;
+mod urls;
 
 pub use check::{Check, Context, Docs};
 pub use checks::CheckId;
 pub use event::{Approval, Consent, Event, Head, Hop, Layer, Opening, Passing, Reach};
 pub use facts::{
-    Asked, Calls, Count, Facts, InFlight, Known, KnownTool, NameClaim, NameClaims, Page, Pages, Pass, PinFacts,
-    Progress, Reading, Readings, ServerFacts, Stale, Standing, Versions,
+    Asked, Calls, Count, Facts, Host, Hosts, InFlight, Known, KnownTool, NameClaim, NameClaims, Page, Pages, Pass,
+    PinFacts, Progress, Reading, Readings, ServerFacts, Stale, Standing, Versions,
 };
 pub use guarded::Guarded;
 pub use listing::{Listed, Listing, ListingKind};
 pub use naive::Naive;
+pub use outward::{Outward, Where};
 pub use pins::{
     Change, Definition, How, Loaded, Owner, Pin, PinKey, PinKind, PinStore, Pins, Place, SessionPins, Stamp,
     StoreError, Trace,
 };
 pub use policy::{
-    BudgetPolicy, BuildPolicy, EnvelopePolicy, Framing, FramingClaim, HiddenPolicy, HostDefinition, IdentityMode,
-    IdentityPolicy, LaunchPolicy, ListPolicy, ListenPolicy, NamesPolicy, Paging, PathPolicy, PinMode, Policy,
-    PromptPins, Redirects, Replay, ResultScope, ResultShape, ScanPolicy, ServerPolicy, TextForm, ToolBudget, ToolPaths,
-    ToolPolicy, WirePolicy,
+    BudgetPolicy, BuildPolicy, EgressPolicy, EnvelopePolicy, Framing, FramingClaim, HiddenPolicy, HostDefinition,
+    IdentityMode, IdentityPolicy, LaunchPolicy, ListPolicy, ListenPolicy, NamesPolicy, Paging, PathPolicy, PinMode,
+    Policy, PromptPins, Redirects, Replay, ResultScope, ResultShape, ScanPolicy, ServerPolicy, TextForm, ToolBudget,
+    ToolPaths, ToolPolicy, WirePolicy,
 };
 pub use proposals::Proposals;
 pub use rules::{CheckSet, Delegation, Delegations, PolicyError, Rules};

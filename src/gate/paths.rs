@@ -401,9 +401,7 @@ mod tests {
 
     #[test]
     fn links_are_followed_to_their_end() {
-        for path in
-            ["out/passwd", "out", "out2/x", "deep/link/x", "a", "b/x", "self", "out/../x", "/srv/files/out"]
-        {
+        for path in ["out/passwd", "out", "out2/x", "deep/link/x", "a", "b/x", "self", "out/../x", "/srv/files/out"] {
             assert_eq!(of(path), Err(Astray::Link), "{path}");
         }
         let moved = |path: &str| (path == "/srv/files").then(|| "/data/files".to_owned());

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use super::{
-    PathPolicy, Policy, SchemaCache, checks,
+    EgressPolicy, PathPolicy, Policy, SchemaCache, checks,
     checks::CheckId,
     text::{self, Findings, Hidden, Hit},
 };
@@ -131,6 +131,7 @@ impl Rules {
                 ("listen", settings.listen.problem()),
                 ("budget", settings.budget.problem()),
                 ("build", settings.build.problem()),
+                ("egress", settings.egress.as_ref().and_then(EgressPolicy::problem)),
                 ("paths", settings.paths.as_ref().and_then(PathPolicy::problem)),
             ];
             for (section, problem) in sections {

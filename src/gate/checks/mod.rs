@@ -15,6 +15,7 @@ mod continuation;
 mod definition_pins;
 mod delegated_identity;
 mod description_scan;
+mod egress;
 mod hidden_text;
 mod host_schema;
 mod launch_consent;
@@ -52,6 +53,7 @@ pub const ALL: &[&dyn Check] = &[
     &argument_schema::ArgumentSchema,
     &argument_scope::ArgumentScope,
     &path_scope::PathScope,
+    &egress::Egress,
     &delegated_identity::DelegatedIdentity,
     &call_budget::CallBudget,
     &result_shape::ResultShape,

@@ -2,6 +2,7 @@
 
 mod budget;
 mod build;
+mod egress;
 mod envelope;
 mod framing;
 mod hidden;
@@ -21,6 +22,7 @@ use serde::Deserialize;
 
 pub use budget::{BudgetPolicy, Replay, ToolBudget};
 pub use build::BuildPolicy;
+pub use egress::EgressPolicy;
 pub use envelope::EnvelopePolicy;
 pub use framing::{Framing, FramingClaim};
 pub use hidden::HiddenPolicy;
@@ -96,6 +98,9 @@ pub struct ServerPolicy {
     pub budget: BudgetPolicy,
     /// Which folders may be reached; not judged unless given.
     pub paths: Option<PathPolicy>,
+    /// Which addresses on the network it may be told of, and may tell of; not
+    /// judged unless given.
+    pub egress: Option<EgressPolicy>,
     /// Where it says which version of it lists and answers.
     pub build: BuildPolicy,
     /// Settings by tool.
@@ -147,6 +152,9 @@ pub struct ToolPolicy {
     pub budget: ToolBudget,
     /// How its messages show whom they are from.
     pub framing: Option<Framing>,
+    /// Pointers to arguments that are URLs, or hosts that it makes URLs of; where
+    /// the server's `egress` is judged.
+    pub urls: Vec<String>,
     /// Which of its arguments are paths.
     pub paths: Option<ToolPaths>,
     /// How it pages, for a tool that hands out documents.
@@ -159,10 +167,12 @@ impl ToolPolicy {
     pub(in crate::gate) fn problem(&self, server: &ServerPolicy) -> Option<(Vec<&'static str>, String)> {
         let paths = self.paths.as_ref().and_then(|paths| paths.problem(server.paths.is_some()));
         let paths = paths.map(|(key, what)| (vec!["paths", key], what));
+        let urls = self.urls.iter().find(|text| !text.starts_with('/'));
+        let urls = urls.map(|odd| (vec!["urls"], no_pointer(odd)));
         let budget = self.budget.problem().map(|(key, what)| (vec!["budget", key], what));
         let pages = self.pages.as_ref().and_then(Paging::problem).map(|(key, what)| (vec!["pages", key], what));
         let framing = self.framing.as_ref().and_then(Framing::problem).map(|(key, what)| (vec!["framing", key], what));
-        budget.or(pages).or(framing).or(paths)
+        budget.or(pages).or(framing).or(paths).or(urls)
     }
 }
 
