@@ -46,6 +46,8 @@ more = "/more"
 [servers.board.tools.open.paths]
 arguments = ["/path"]
 roots = ["/srv/files"]
+[servers.board.tools.open.fields]
+"/mode" = { kind = "shell-safe" }
 [servers.board.tools.once.budget]
 replay = "refuse"
 [servers.board.tools.read_board.shape]
@@ -104,6 +106,7 @@ const ATTACKS: &[(&str, &[Step])] = &[
     ),
     ("argument-schema", &[|gate| gate.call("read_board", r#"{"limit":"3"}"#)]),
     ("argument-scope", &[|gate| gate.call("pinned", r#"{"room":"x"}"#)]),
+    ("argument-policy", &[|gate| gate.call("open", r#"{"mode":"r; rm x"}"#)]),
     ("path-scope", &[|gate| gate.call("open", r#"{"path":"../keys"}"#)]),
     ("egress", &[|gate| gate.call("other", r#"{"url":"https://127.1/"}"#)]),
     ("delegated-identity", &[|gate| gate.call("other", "{}")]),

@@ -16,6 +16,7 @@ pub mod checks;
 mod envelope;
 mod event;
 mod facts;
+mod fields;
 mod guarded;
 mod icons;
 #[cfg(test)]
@@ -55,10 +56,10 @@ pub use pins::{
     StoreError, Trace,
 };
 pub use policy::{
-    BudgetPolicy, BuildPolicy, EgressPolicy, EnvelopePolicy, Framing, FramingClaim, HiddenPolicy, HostDefinition,
-    IdentityMode, IdentityPolicy, LaunchPolicy, ListPolicy, ListenPolicy, NamesPolicy, Paging, PathPolicy, PinMode,
-    Policy, PromptPins, Redirects, Replay, ResultScope, ResultShape, ScanPolicy, ServerPolicy, TextForm, ToolBudget,
-    ToolPaths, ToolPolicy, WirePolicy,
+    BudgetPolicy, BuildPolicy, EgressPolicy, EnvelopePolicy, FieldKind, FieldPolicy, Fields, Framing, FramingClaim,
+    HiddenPolicy, HostDefinition, IdentityMode, IdentityPolicy, LaunchPolicy, ListPolicy, ListenPolicy, NamesPolicy,
+    Paging, PathPolicy, PinMode, Policy, PromptPins, Redirects, Replay, ResultScope, ResultShape, ScanPolicy,
+    ServerPolicy, TextForm, ToolBudget, ToolPaths, ToolPolicy, WirePolicy,
 };
 pub use proposals::Proposals;
 pub use rules::{CheckSet, Delegation, Delegations, PolicyError, Rules};

@@ -144,6 +144,15 @@ impl Rules {
                 if let Some((keys, what)) = settings.problem(server) {
                     return Err(error(&[&path[..], &keys].concat(), what));
                 }
+                for (pointer, field) in &settings.fields {
+                    let path = [&path[..], &["fields", pointer.as_str()]].concat();
+                    if !pointer.starts_with('/') {
+                        return Err(error(&path, super::policy::no_pointer(pointer)));
+                    }
+                    if let Some((key, what)) = field.problem() {
+                        return Err(error(&[&path[..], &[key]].concat(), what));
+                    }
+                }
                 let at = |more: &[&'static str]| [&path[..], more].concat();
                 let under = |more: &[&'static str], key| [&at(more)[..], &[key]].concat();
                 if let Some(show) = &settings.show {

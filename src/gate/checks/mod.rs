@@ -7,6 +7,7 @@ use std::fmt;
 
 use super::Check;
 
+mod argument_policy;
 mod argument_schema;
 mod argument_scope;
 mod call_budget;
@@ -52,6 +53,7 @@ pub const ALL: &[&dyn Check] = &[
     &name_collision::NameCollision,
     &argument_schema::ArgumentSchema,
     &argument_scope::ArgumentScope,
+    &argument_policy::ArgumentPolicy,
     &path_scope::PathScope,
     &egress::Egress,
     &delegated_identity::DelegatedIdentity,

@@ -4,6 +4,7 @@ mod budget;
 mod build;
 mod egress;
 mod envelope;
+mod fields;
 mod framing;
 mod hidden;
 mod launch;
@@ -24,6 +25,7 @@ pub use budget::{BudgetPolicy, Replay, ToolBudget};
 pub use build::BuildPolicy;
 pub use egress::EgressPolicy;
 pub use envelope::EnvelopePolicy;
+pub use fields::{FieldKind, FieldPolicy, Fields};
 pub use framing::{Framing, FramingClaim};
 pub use hidden::HiddenPolicy;
 pub use launch::LaunchPolicy;
@@ -155,6 +157,8 @@ pub struct ToolPolicy {
     /// Pointers to arguments that are URLs, or hosts that it makes URLs of; where
     /// the server's `egress` is judged.
     pub urls: Vec<String>,
+    /// What its arguments are for.
+    pub fields: Fields,
     /// Which of its arguments are paths.
     pub paths: Option<ToolPaths>,
     /// How it pages, for a tool that hands out documents.
@@ -177,7 +181,7 @@ impl ToolPolicy {
 }
 
 /// What to say of a pointer that is none.
-fn no_pointer(text: &str) -> String {
+pub(in crate::gate) fn no_pointer(text: &str) -> String {
     format!("'{text}' is no JSON pointer; write it as '/key' or '/outer/inner'")
 }
 
