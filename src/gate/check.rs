@@ -1,8 +1,8 @@
 //! What a check is.
 
 use super::{
-    Asked, Count, Delegations, Event, Facts, InFlight, Listing, Page, Passing, Progress, Proposals, Rules, SchemaCache,
-    ServerFacts, ServerPolicy, Surroundings, Who, checks::CheckId,
+    Asked, Count, Delegations, Event, Facts, InFlight, Listing, Outward, Page, Passing, Progress, Proposals, Rules,
+    SchemaCache, ServerFacts, ServerPolicy, Surroundings, Who, checks::CheckId,
 };
 use crate::protocol::{
     Direction, Message, Shape,
@@ -79,6 +79,8 @@ pub struct Context<'a> {
     /// The event is a call that the user consented to, with these very arguments.
     /// A consent is good for one call.
     pub consented: bool,
+    /// The addresses on the network that the event names, where the policy asks.
+    pub outward: &'a [Outward],
 }
 
 impl<'a> Context<'a> {

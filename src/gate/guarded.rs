@@ -58,7 +58,7 @@ impl Guarded {
 
 impl Gate for Guarded {
     fn decide(&mut self, event: &Event<'_>) -> Ruling {
-        let absorbed = self.facts.absorb(&self.rules, &*self.store, event);
+        let absorbed = self.facts.absorb(&self.rules, &*self.store, &*self.surroundings, event);
         let context = Context {
             rules: &self.rules,
             facts: &self.facts,
@@ -76,6 +76,7 @@ impl Gate for Guarded {
             crossed: absorbed.crossed.as_ref(),
             reissued: absorbed.reissued,
             consented: absorbed.consented,
+            outward: &absorbed.outward,
         };
         let mut each: Vec<Option<Proposals>> = checks::ALL.iter().map(|_| None).collect();
         for &index in &self.order {

@@ -17,6 +17,10 @@ pins = "first-use"
 source = "untrusted"
 [servers.bank.flow]
 sink = "act"
+[servers.board.egress]
+schemes = ["http", "https"]
+ports = [80, 443]
+internal = ["other.example"]
 [servers.board.lists]
 max_items = 2
 [servers.board.requests.unasked]
@@ -49,6 +53,8 @@ more = "/more"
 [servers.board.tools.open.paths]
 arguments = ["/path"]
 roots = ["/srv/files"]
+[servers.board.tools.open.fields]
+"/mode" = { kind = "shell-safe" }
 [servers.board.tools.once.budget]
 replay = "refuse"
 [servers.board.tools.read_board.shape]
@@ -108,7 +114,9 @@ const ATTACKS: &[(&str, &[Step])] = &[
     ),
     ("argument-schema", &[|gate| gate.call("read_board", r#"{"limit":"3"}"#)]),
     ("argument-scope", &[|gate| gate.call("pinned", r#"{"room":"x"}"#)]),
+    ("argument-policy", &[|gate| gate.call("open", r#"{"mode":"r; rm x"}"#)]),
     ("path-scope", &[|gate| gate.call("open", r#"{"path":"../keys"}"#)]),
+    ("egress", &[|gate| gate.call("other", r#"{"url":"https://127.1/"}"#)]),
     ("delegated-identity", &[|gate| gate.call("other", "{}")]),
     ("approval", &[|gate| gate.on("asked").call("wipe", "{}")]),
     ("call-budget", &[|gate| gate.call("once", "{}"), |gate| gate.call("once", "{}")]),

@@ -10,6 +10,7 @@
 //!   so the order of the checks can't change a verdict.
 
 mod active;
+mod addresses;
 mod bounds;
 mod check;
 pub mod checks;
@@ -17,13 +18,16 @@ mod documents;
 mod envelope;
 mod event;
 mod facts;
+mod fields;
 mod guarded;
+mod icons;
 #[cfg(test)]
 mod invariants;
 mod json;
 mod listing;
 mod marked;
 mod naive;
+mod outward;
 mod paths;
 mod payload;
 mod pins;
@@ -36,30 +40,32 @@ mod surroundings;
 #[cfg(test)]
 mod testing;
 pub mod text;
+mod urls;
 
 pub use check::{Check, Context, Docs};
 pub use checks::CheckId;
 pub use event::{Approval, Consent, Event, Head, Hop, Layer, Opening, Passing, Reach, Verb, Via};
 pub use facts::{
-    Asked, Asking, Calls, Carried, Consents, Count, Facts, Flow, InFlight, Known, KnownTool, NameClaim, NameClaims,
-    Page, Pages, Pass, PinFacts, Progress, Reading, Readings, ServerFacts, Session, Sessions, Stale, Standing,
-    StateUse, Versions, Who,
+    Asked, Asking, Calls, Carried, Consents, Count, Facts, Flow, Host, Hosts, InFlight, Known, KnownTool, NameClaim,
+    NameClaims, Page, Pages, Pass, PinFacts, Progress, Reading, Readings, ServerFacts, Session, Sessions, Stale,
+    Standing, StateUse, Versions, Who,
 };
 
 pub use guarded::Guarded;
 pub use listing::{Listed, Listing, ListingKind};
 pub use naive::Naive;
+pub use outward::{Outward, Where};
 pub use pins::{
     Change, Definition, How, Loaded, Owner, Pin, PinKey, PinKind, PinStore, Pins, Place, SessionPins, Stamp,
     StoreError, Trace,
 };
 pub use policy::{
-    ActiveContent, AfterBoth, ApprovalMode, ApprovalPolicy, BudgetPolicy, BuildPolicy, ContentPolicy,
-    ElicitationPolicy, EnvelopePolicy, FlowPolicy, FlowSettings, FlowSink, FlowSource, Framing, FramingClaim,
-    HiddenPolicy, HostDefinition, IdentityMode, IdentityPolicy, IncludeContext, LaunchPolicy, ListPolicy, ListenPolicy,
-    NamesPolicy, Paging, PathPolicy, PinMode, Policy, PromptPins, Redirects, Replay, RequestsPolicy, ResultScope,
-    ResultShape, RootsPolicy, SamplingPolicy, ScanPolicy, ServerPolicy, SessionsPolicy, TextForm, ToolBudget,
-    ToolPaths, ToolPolicy, UnaskedPolicy, WirePolicy,
+    ActiveContent, AfterBoth, ApprovalMode, ApprovalPolicy, BudgetPolicy, BuildPolicy, ContentPolicy, EgressPolicy,
+    ElicitationPolicy, EnvelopePolicy, FieldKind, FieldPolicy, Fields, FlowPolicy, FlowSettings, FlowSink, FlowSource,
+    Framing, FramingClaim, HiddenPolicy, HostDefinition, IdentityMode, IdentityPolicy, IncludeContext, LaunchPolicy,
+    ListPolicy, ListenPolicy, NamesPolicy, Paging, PathPolicy, PinMode, Policy, PromptPins, Redirects, Replay,
+    RequestsPolicy, ResultScope, ResultShape, RootsPolicy, SamplingPolicy, ScanPolicy, ServerPolicy, SessionsPolicy,
+    TextForm, ToolBudget, ToolPaths, ToolPolicy, UnaskedPolicy, WirePolicy,
 };
 pub use proposals::Proposals;
 pub use rules::{CheckSet, Delegation, Delegations, PolicyError, Rules};

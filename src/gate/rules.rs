@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use super::{
-    ApprovalPolicy, PathPolicy, Policy, SchemaCache, checks,
+    ApprovalPolicy, EgressPolicy, PathPolicy, Policy, SchemaCache, checks,
     checks::CheckId,
     text::{self, Findings, Hidden, Hit},
 };
@@ -138,6 +138,7 @@ impl Rules {
                 ("listen", settings.listen.problem()),
                 ("budget", settings.budget.problem()),
                 ("build", settings.build.problem()),
+                ("egress", settings.egress.as_ref().and_then(EgressPolicy::problem)),
                 ("paths", settings.paths.as_ref().and_then(PathPolicy::problem)),
                 ("flow", settings.flow.problem()),
             ];
@@ -162,6 +163,15 @@ impl Rules {
                 let path = [&path[..], &["tools", tool.as_str()]].concat();
                 if let Some((keys, what)) = settings.problem(server) {
                     return Err(error(&[&path[..], &keys].concat(), what));
+                }
+                for (pointer, field) in &settings.fields {
+                    let path = [&path[..], &["fields", pointer.as_str()]].concat();
+                    if !pointer.starts_with('/') {
+                        return Err(error(&path, super::policy::no_pointer(pointer)));
+                    }
+                    if let Some((key, what)) = field.problem() {
+                        return Err(error(&[&path[..], &[key]].concat(), what));
+                    }
                 }
                 let at = |more: &[&'static str]| [&path[..], more].concat();
                 let under = |more: &[&'static str], key| [&at(more)[..], &[key]].concat();

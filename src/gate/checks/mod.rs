@@ -8,6 +8,7 @@ use std::fmt;
 use super::Check;
 
 mod approval;
+mod argument_policy;
 mod argument_schema;
 mod argument_scope;
 mod call_budget;
@@ -16,6 +17,7 @@ mod continuation;
 mod definition_pins;
 mod delegated_identity;
 mod description_scan;
+mod egress;
 mod hidden_text;
 mod host_schema;
 mod launch_consent;
@@ -56,7 +58,9 @@ pub const ALL: &[&dyn Check] = &[
     &name_collision::NameCollision,
     &argument_schema::ArgumentSchema,
     &argument_scope::ArgumentScope,
+    &argument_policy::ArgumentPolicy,
     &path_scope::PathScope,
+    &egress::Egress,
     &delegated_identity::DelegatedIdentity,
     &approval::Approval,
     &call_budget::CallBudget,

@@ -8,6 +8,7 @@ mod calls;
 mod consents;
 mod continued;
 mod flow;
+mod hosts;
 mod listed;
 mod names;
 mod pages;
@@ -26,6 +27,7 @@ pub use consents::Consents;
 pub(super) use continued::{Given, Sought, Unclear};
 pub use continued::{Reading, Readings};
 pub use flow::{Carried, Flow};
+pub use hosts::{Host, Hosts};
 pub use listed::Pass;
 pub use names::{NameClaim, NameClaims};
 pub use pages::{Page, Pages};
@@ -36,7 +38,7 @@ pub(super) use sessions::{session, sessions};
 pub use versions::{Stale, Versions};
 
 use self::pinned::Keeper;
-use super::{Event, Listing, Opening, Owner, Passing, PinStore, Rules};
+use super::{Event, Listing, Opening, Outward, Owner, Passing, PinStore, Rules, Surroundings, outward};
 use crate::protocol::{Direction, Id, Message, ServerName};
 
 /// A request that the server has not answered yet.
@@ -110,6 +112,8 @@ pub(super) struct Absorbed {
     pub(super) reissued: bool,
     /// The event is a call that the user consented to.
     pub(super) consented: bool,
+    /// The addresses on the network that the event names, where the policy asks.
+    pub(super) outward: Vec<Outward>,
 }
 
 /// A tool as the server listed it last.
@@ -131,6 +135,7 @@ pub struct Facts {
     servers: BTreeMap<ServerName, ServerFacts>,
     names: NameClaims,
     flow: Flow,
+    hosts: Hosts,
 }
 
 static NOTHING: std::sync::LazyLock<ServerFacts> = std::sync::LazyLock::new(ServerFacts::default);
@@ -151,6 +156,11 @@ impl Facts {
         &self.flow
     }
 
+    /// What the names of hosts resolved to.
+    pub fn hosts(&self) -> &Hosts {
+        &self.hosts
+    }
+
     fn server_mut(&mut self, name: &ServerName) -> &mut ServerFacts {
         if !self.servers.contains_key(name) {
             self.servers.insert(name.clone(), ServerFacts::default());
@@ -159,8 +169,27 @@ impl Facts {
         self.servers.entry(name.clone()).or_default()
     }
 
-    /// Takes in an event before the checks see it. What it approves is kept in `store`.
-    pub(super) fn absorb(&mut self, rules: &Rules, store: &dyn PinStore, event: &Event<'_>) -> Absorbed {
+    /// Takes in an event before the checks see it. What it approves is kept in
+    /// `store`; the names in it are resolved by `surroundings`.
+    pub(super) fn absorb(
+        &mut self,
+        rules: &Rules,
+        store: &dyn PinStore,
+        surroundings: &dyn Surroundings,
+        event: &Event<'_>,
+    ) -> Absorbed {
+        let mut absorbed = self.take_in(rules, store, event);
+        let policy = rules.policy().server(event.server());
+        if policy.egress.is_some() {
+            let (answered, listing) = (absorbed.answered.as_ref(), absorbed.listing.as_ref());
+            let tool = super::check::call(event).and_then(|(_, name)| self.server(event.server()).tools.get(name?));
+            absorbed.outward = outward::of(event, outward::Known { policy, answered, listing, tool });
+            self.hosts.named(&absorbed.outward, surroundings);
+        }
+        absorbed
+    }
+
+    fn take_in(&mut self, rules: &Rules, store: &dyn PinStore, event: &Event<'_>) -> Absorbed {
         let server = event.server();
         let policy = rules.policy().server(server);
         let who = Who::of(event.via(), &policy.sessions.principals);

@@ -4,7 +4,9 @@ mod approval;
 mod budget;
 mod build;
 mod content;
+mod egress;
 mod envelope;
+mod fields;
 mod flow;
 mod framing;
 mod hidden;
@@ -28,7 +30,9 @@ use serde::Deserialize;
 pub use approval::{ApprovalMode, ApprovalPolicy};
 pub use budget::{BudgetPolicy, Replay, ToolBudget};
 pub use build::BuildPolicy;
+pub use egress::EgressPolicy;
 pub use envelope::EnvelopePolicy;
+pub use fields::{FieldKind, FieldPolicy, Fields};
 pub use flow::{AfterBoth, FlowPolicy, FlowSettings, FlowSink, FlowSource};
 pub use framing::{Framing, FramingClaim};
 pub use hidden::HiddenPolicy;
@@ -122,6 +126,9 @@ pub struct ServerPolicy {
     pub budget: BudgetPolicy,
     /// Which folders may be reached; not judged unless given.
     pub paths: Option<PathPolicy>,
+    /// Which addresses on the network it may be told of, and may tell of; not
+    /// judged unless given.
+    pub egress: Option<EgressPolicy>,
     /// Where it says which version of it lists and answers.
     pub build: BuildPolicy,
     /// Which documents may come in results.
@@ -159,6 +166,11 @@ pub struct ToolPolicy {
     pub budget: ToolBudget,
     /// How its messages show whom they are from.
     pub framing: Option<Framing>,
+    /// Pointers to arguments that are URLs, or hosts that it makes URLs of; where
+    /// the server's `egress` is judged.
+    pub urls: Vec<String>,
+    /// What its arguments are for.
+    pub fields: Fields,
     /// Which of its arguments are paths.
     pub paths: Option<ToolPaths>,
     /// How it pages, for a tool that hands out documents.
@@ -171,16 +183,18 @@ impl ToolPolicy {
     pub(in crate::gate) fn problem(&self, server: &ServerPolicy) -> Option<(Vec<&'static str>, String)> {
         let paths = self.paths.as_ref().and_then(|paths| paths.problem(server.paths.is_some()));
         let paths = paths.map(|(key, what)| (vec!["paths", key], what));
+        let urls = self.urls.iter().find(|text| !text.starts_with('/'));
+        let urls = urls.map(|odd| (vec!["urls"], no_pointer(odd)));
         let budget = self.budget.problem().map(|(key, what)| (vec!["budget", key], what));
         let pages = self.pages.as_ref().and_then(Paging::problem).map(|(key, what)| (vec!["pages", key], what));
         let framing = self.framing.as_ref().and_then(Framing::problem).map(|(key, what)| (vec!["framing", key], what));
         let flow = self.flow.problem().map(|(key, what)| (vec!["flow", key], what));
-        budget.or(pages).or(framing).or(paths).or(flow)
+        budget.or(pages).or(framing).or(paths).or(flow).or(urls)
     }
 }
 
 /// What to say of a pointer that is none.
-fn no_pointer(text: &str) -> String {
+pub(in crate::gate) fn no_pointer(text: &str) -> String {
     format!("'{text}' is no JSON pointer; write it as '/key' or '/outer/inner'")
 }
 
