@@ -28,6 +28,12 @@ impl Case {
         of.collect()
     }
 
+    /// What was stored before the session.
+    pub fn stored_words(&self) -> Vec<String> {
+        let store = self.body.host.pin_store.iter();
+        store.map(|text| format!("the gate's store of approvals holds {}", quote(text))).collect()
+    }
+
     /// Every step, with its label where something may refer to it.
     pub fn step_words(&self) -> Vec<String> {
         let labels = labels(&self.body.steps);

@@ -113,6 +113,7 @@ fn of_case(case: &Case, variants: &[&Case], style: Style) -> String {
         }
     };
     section("Changes to the servers", &case.server_words());
+    section("Before the session", &case.stored_words());
     section("What happens", &case.step_words());
     let expect = &body.expect;
     let words = |list: &[crate::case::Predicate]| list.iter().map(ToString::to_string).collect::<Vec<_>>();

@@ -8,6 +8,7 @@ use super::{
         Pins, PromptPins, StoreError,
     },
     listed::Pass,
+    read,
 };
 use crate::{
     digest::Fingerprint,
@@ -68,6 +69,8 @@ pub struct PinFacts {
     /// Why the store can't be used.
     pub trouble: Option<StoreError>,
     latest: BTreeMap<PinKey, Found>,
+    /// Resources as listed last, by their addresses in normal form.
+    pub(super) addresses: BTreeMap<String, Vec<String>>,
     /// The server was opened, so that it is known which instructions it has.
     opened: bool,
     /// Listings of which a first page has come since the server was opened.
@@ -148,6 +151,12 @@ impl PinFacts {
             self.whole.insert(listing.kind);
             self.stale.remove(&listing.kind);
         }
+        if kind == PinKind::Resource {
+            self.addresses.clear();
+            for (_, name) in self.latest.keys().filter(|(of, _)| *of == kind) {
+                self.addresses.entry(read::normal(name)).or_default().push(name.clone());
+            }
+        }
         if (complete || over) && !self.pins.settled.contains(&kind) {
             change.settle.insert(kind);
         }
@@ -214,6 +223,12 @@ impl PinFacts {
             }
         }
         change.settle = self.begun.iter().map(|kind| PinKind::from(*kind)).collect();
+        if self.moved {
+            // The command is approved with what it showed, and is no new server
+            // whose next list would be a first one.
+            change.settle.extend(ListingKind::ALL.map(PinKind::from));
+            change.settle.insert(PinKind::Instructions);
+        }
         let instructions = (PinKind::Instructions, String::new());
         if self.opened && !matches!(self.latest.get(&instructions), Some(Found::Twice)) {
             change.settle.insert(PinKind::Instructions);
@@ -221,7 +236,9 @@ impl PinFacts {
                 change.take.push(instructions);
             }
         }
-        self.save(keeper, &change);
+        if !(change.put.is_empty() && change.take.is_empty() && change.settle.is_empty()) {
+            self.save(keeper, &change);
+        }
     }
 
     /// How one definition stands that the server shows under a name.
@@ -300,11 +317,10 @@ impl PinFacts {
         }
     }
 
-    /// The names that are approved or were shown last, of one kind.
+    /// The names that were shown last, of one kind.
     pub(super) fn names(&self, kind: PinKind) -> impl Iterator<Item = &str> {
-        let of = move |key: &&PinKey| key.0 == kind;
-        let shown = self.latest.keys().filter(of).map(|(_, name)| name.as_str());
-        self.pins.of_kind(kind).map(|(name, _)| name).chain(shown)
+        let from = self.latest.range((kind, String::new())..);
+        from.take_while(move |((of, _), _)| *of == kind).map(|((_, name), _)| name.as_str())
     }
 }
 

@@ -17,7 +17,7 @@ impl PinFacts {
         }
         // Another spelling of a listed address is that resource.
         let normal = normal(uri);
-        let same = self.names(PinKind::Resource).filter(|name| self::normal(name) == normal);
+        let same = self.addresses.get(&normal).map_or(&[][..], Vec::as_slice).iter();
         let mut standing = worst(same.filter_map(|name| self.by_name(PinKind::Resource, name)));
         if standing == Standing::Unknown {
             // A template that stands well may make what another one would too.
@@ -48,7 +48,7 @@ fn worst(mut all: impl Iterator<Item = Standing>) -> Standing {
 
 /// An address in the normal form of RFC 3986, 6.2.2: scheme and host in lower
 /// case, nothing escaped that need not be, no fragment.
-fn normal(uri: &str) -> String {
+pub(super) fn normal(uri: &str) -> String {
     let uri = uri.split('#').next().unwrap_or_default();
     let path = uri.find("://").map_or(0, |at| uri[at + 3..].find(['/', '?']).map_or(uri.len(), |end| at + 3 + end));
     let scheme = if path == 0 { uri.find(':').unwrap_or(0) } else { path };

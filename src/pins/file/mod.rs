@@ -188,6 +188,10 @@ impl FileStore {
 
     fn lock(&self) -> Result<File, StoreError> {
         let path = self.beside(".lock");
+        // It is written to: it must not lead to somebody's file.
+        if fs::symlink_metadata(&path).is_ok_and(|found| !found.is_file()) {
+            return Err(self.error("its lock is no regular file", &format!("remove {}", path.display())));
+        }
         let file = OpenOptions::new()
             .read(true)
             .write(true)

@@ -150,6 +150,13 @@ fn what_is_no_file_is_refused() {
     fs::remove_file(store.path()).unwrap();
     assert!(Command::new("mkfifo").arg(store.path()).status().unwrap().success());
     assert_eq!(store.load(&owner()).unwrap_err().what, "it is no regular file");
+    fs::remove_file(store.path()).unwrap();
+    symlink("elsewhere.lock", store.beside(".lock")).unwrap_or_else(|_| {
+        fs::remove_file(store.beside(".lock")).unwrap();
+        symlink("elsewhere.lock", store.beside(".lock")).unwrap();
+    });
+    assert_eq!(store.save(&owner(), &approval(&["a"])).unwrap_err().what, "its lock is no regular file");
+    assert!(!folder.path().join("elsewhere.lock").exists());
     let nowhere = FileStore::new(folder.path().join("no/such/pins.json"), "", SystemTime::now);
     assert_eq!(nowhere.load(&owner()).unwrap(), Loaded::default());
     assert_eq!(nowhere.save(&owner(), &approval(&["a"])).unwrap_err().what, "it can't be locked");

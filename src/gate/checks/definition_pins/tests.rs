@@ -348,6 +348,21 @@ fn another_command_under_the_same_name_has_no_approvals_and_no_first_use() {
     stored(FIRST, &store).list(&format!("[{}]", tool("a", ""))).passes();
 }
 
+#[test]
+fn a_moved_server_that_was_approved_has_no_first_use_left() {
+    let store: Arc<dyn PinStore> = Arc::new(SessionPins::default());
+    stored(FIRST, &store).list(&format!("[{}]", tool("a", ""))).passes();
+    let moved = || Reach::Argv(vec!["another".to_owned()]);
+    let mut gate = stored(FIRST, &store);
+    gate.open(moved(), &[]);
+    gate.exchange("initialize", "{}", "{}").passes();
+    gate.approve();
+    assert!(gate.list(&format!("[{}]", tool("a", ""))).withheld("not-approved"));
+    let mut gate = stored(FIRST, &store);
+    gate.open(moved(), &[]);
+    assert!(gate.list(&format!("[{}]", tool("b", ""))).withheld("not-approved"));
+}
+
 /// A store that fails from some call on.
 #[derive(Debug, Default)]
 struct Failing {
