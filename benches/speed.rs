@@ -9,7 +9,7 @@ use std::{collections::BTreeMap, hint::black_box, path::Path, sync::Arc};
 
 use divan::{Bencher, counter::ItemsCount};
 use gateproof::{
-    gate::{Event, Gate, Guarded, Naive, Passing, Policy, Rules, SchemaCache},
+    gate::{BudgetPolicy, Event, Gate, Guarded, Naive, Passing, Policy, Rules, SchemaCache},
     plan::{Arm, Suite, Trial},
     protocol::{Direction, Message, Revision, ServerName},
     runner::{Ended, Schedule, Settings, Stop, play, run},
@@ -63,7 +63,10 @@ fn gate(guarded: bool) -> Box<dyn Gate> {
     let policy =
         std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/policies/helpdesk-pinned.toml"))
             .expect("the policy is there");
-    let policy: Policy = toml::from_str(&policy).expect("the policy fits");
+    let mut policy: Policy = toml::from_str(&policy).expect("the policy fits");
+    // A bench is the loop that a budget is there to stop.
+    let endless = usize::MAX;
+    policy.default.budget = BudgetPolicy { calls: endless, identical: endless, in_a_row: endless, in_flight: 256 };
     let rules = Rules::new(policy, Arc::new(SchemaCache::default())).expect("the policy can be enforced");
     Box::new(Guarded::new(rules, BTreeMap::new()))
 }

@@ -21,6 +21,39 @@ impl Fingerprint {
     pub fn of(bytes: &[u8]) -> Self {
         Self(Sha256::digest(bytes).into())
     }
+
+    /// The digest of a sequence of digests, some of which may be missing.
+    pub fn of_all(parts: &[Option<Self>]) -> Self {
+        let mut hash = Sha256::new();
+        for part in parts {
+            match part {
+                Some(Self(bytes)) => {
+                    hash.update([1]);
+                    hash.update(bytes);
+                }
+                None => hash.update([0]),
+            }
+        }
+        Self(hash.finalize().into())
+    }
+
+    /// The digest that these 64 hexadecimal digits in lower case spell.
+    pub fn parse(text: &str) -> Option<Self> {
+        let digits = text.as_bytes();
+        if digits.len() != 64 || !digits.iter().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f')) {
+            return None;
+        }
+        let mut out = [0; 32];
+        for (byte, pair) in out.iter_mut().zip(text.as_bytes().chunks(2)) {
+            *byte = u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()?;
+        }
+        Some(Self(out))
+    }
+
+    /// Its first digits, for people.
+    pub fn short(&self) -> String {
+        self.to_string()[..12].to_owned()
+    }
 }
 
 impl fmt::Display for Fingerprint {
@@ -35,21 +68,42 @@ impl fmt::Debug for Fingerprint {
     }
 }
 
+/// The text that a fingerprint is taken over.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Canonical {
+    /// The definition's RFC 8785 form; its raw text where it has none.
+    pub text: String,
+    /// Whether it is the RFC 8785 form.
+    pub exact: bool,
+}
+
+impl Canonical {
+    /// Of the definition `node`, which stands in `raw`.
+    pub fn of(raw: &[u8], node: &Node) -> Self {
+        let value = exact_for_doubles(node).then(|| node.to_value()).flatten();
+        match value.and_then(|value| serde_json_canonicalizer::to_string(&value).ok()) {
+            Some(text) => Self { text, exact: true },
+            None => Self { text: String::from_utf8_lossy(&raw[node.span.clone()]).into_owned(), exact: false },
+        }
+    }
+
+    /// Of a value that has an RFC 8785 form.
+    pub fn of_value(value: &serde_json::Value) -> Option<Self> {
+        serde_json_canonicalizer::to_string(value).ok().map(|text| Self { text, exact: true })
+    }
+
+    /// Its fingerprint.
+    pub fn fingerprint(&self) -> Fingerprint {
+        let mut hash = Sha256::new();
+        hash.update(if self.exact { "rfc8785\n" } else { "raw\n" });
+        hash.update(&self.text);
+        Fingerprint(hash.finalize().into())
+    }
+}
+
 /// The fingerprint of a definition: `node`, which stands in `raw`.
 pub fn fingerprint(raw: &[u8], node: &Node) -> Fingerprint {
-    let canonical = exact_for_doubles(node)
-        .then(|| node.to_value())
-        .flatten()
-        .and_then(|value| serde_json_canonicalizer::to_vec(&value).ok());
-    let mut hash = Sha256::new();
-    if let Some(canonical) = canonical {
-        hash.update(b"rfc8785\n");
-        hash.update(&canonical);
-    } else {
-        hash.update(b"raw\n");
-        hash.update(&raw[node.span.clone()]);
-    }
-    Fingerprint(hash.finalize().into())
+    Canonical::of(raw, node).fingerprint()
 }
 
 /// RFC 8785 writes numbers as doubles; an integer beyond 2^53 would be rounded
@@ -80,6 +134,15 @@ mod tests {
             Fingerprint::of(b"abc").to_string(),
             "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
         );
+    }
+
+    #[test]
+    fn digests_are_read_as_they_are_written() {
+        let digest = Fingerprint::of(b"abc");
+        assert_eq!(Fingerprint::parse(&digest.to_string()), Some(digest));
+        for wrong in ["", &digest.to_string().to_uppercase(), &digest.to_string()[1..], &"é".repeat(32)] {
+            assert_eq!(Fingerprint::parse(wrong), None, "{wrong}");
+        }
     }
 
     #[test]

@@ -26,6 +26,7 @@
 //! | [`transport`] | memory, child processes, streamable HTTP: each ends in a pair of channels |
 //! | [`transcript`] | what crossed each leg, and the gate's own trail, kept apart |
 //! | [`gate`] | the gate as values, the reference gate and its checks |
+//! | [`pins`] | approvals that outlive a gate: one readable file, replaced in one move |
 //! | [`case`] | cases: model, loading, matrices, hiding transforms, corpus |
 //! | [`endpoint`] | what plays the server: scripted, or live with overlays |
 //! | [`relay`] | drives a gate between two connections |
@@ -62,6 +63,7 @@ pub mod endpoint;
 pub mod fixture;
 pub mod gate;
 pub mod judge;
+pub mod pins;
 pub mod plan;
 pub mod protocol;
 pub mod relay;

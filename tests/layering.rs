@@ -20,6 +20,8 @@ const TABLE: &[(&str, &[&str])] = &[
     ("transport", &["protocol"]),
     // Pure: it decides over values and knows no transport, no case, no judge.
     ("gate", &["protocol", "digest"]),
+    // Keeps what a gate is handed: the only place where approvals meet a disk.
+    ("pins", &["protocol", "digest", "gate"]),
     ("case", &["protocol", "digest", "fixture", "transport"]),
     ("endpoint", &["protocol", "digest", "fixture", "transcript", "transport", "case"]),
     ("relay", &["protocol", "transcript", "transport", "gate"]),
@@ -37,6 +39,7 @@ const TABLE: &[(&str, &[&str])] = &[
             "transcript",
             "transport",
             "gate",
+            "pins",
             "case",
             "endpoint",
             "relay",
@@ -55,6 +58,7 @@ const TABLE: &[(&str, &[&str])] = &[
             "transcript",
             "transport",
             "gate",
+            "pins",
             "case",
             "endpoint",
             "relay",

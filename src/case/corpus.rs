@@ -9,7 +9,7 @@ use std::{
 use super::{Case, CaseFile, expand, load, overlay};
 use crate::{
     digest::Fingerprint,
-    fixture::{self, Honest, LiveManifest, ServerFixture, Source, SourceError, Step},
+    fixture::{self, Honest, LiveManifest, ServerFixture, Source, SourceError, Step, SurroundingsFixture},
 };
 
 /// Everything that is wrong with a corpus; nothing is run while there is any.
@@ -37,6 +37,8 @@ pub struct Corpus {
     pub files: Vec<(Source, CaseFile)>,
     /// Server fixtures by name.
     pub servers: BTreeMap<String, Arc<ServerFixture>>,
+    /// What gates are told of the world outside, by name.
+    pub surroundings: BTreeMap<String, SurroundingsFixture>,
     /// Manifests of live servers by name.
     pub live: BTreeMap<String, LiveManifest>,
     /// Over every file of the corpus: names and bytes.
@@ -57,6 +59,8 @@ impl Corpus {
         let mut hashed = Vec::new();
         let servers = load_all(root, "fixtures/servers", fixture::load_server, &mut errors, &mut hashed)?;
         let servers: BTreeMap<_, _> = servers.into_iter().map(|(name, server)| (name, Arc::new(server))).collect();
+        let surroundings =
+            load_all(root, "fixtures/surroundings", fixture::load_surroundings, &mut errors, &mut hashed)?;
         let live = load_all(root, "fixtures/live", fixture::load_live, &mut errors, &mut hashed)?;
         for policy in toml_files(&root.join("fixtures/policies"))? {
             let name = relative(root, &policy);
@@ -76,7 +80,7 @@ impl Corpus {
             };
             hashed.push((source.name().to_owned(), source.clone()));
             let stem = relative(&folder, &path.with_extension(""));
-            match read(&source, &stem, &servers, &errors) {
+            match read(&source, &stem, &servers, &surroundings, &errors) {
                 Ok(None) => {}
                 Ok(Some((file, variants))) => {
                     for case in variants {
@@ -93,7 +97,8 @@ impl Corpus {
         if !errors.is_empty() {
             return Err(CorpusError::Files(errors));
         }
-        Ok(Self { cases: cases.into_values().collect(), files, servers, live, digest: digest(&mut hashed) })
+        let digest = digest(&mut hashed);
+        Ok(Self { cases: cases.into_values().collect(), files, servers, surroundings, live, digest })
     }
 
     /// The cases that ride on any server, as they are played on the one with
@@ -152,6 +157,7 @@ fn read(
     source: &Source,
     stem: &str,
     servers: &BTreeMap<String, Arc<ServerFixture>>,
+    surroundings: &BTreeMap<String, SurroundingsFixture>,
     errors: &[SourceError],
 ) -> Result<Option<(CaseFile, Vec<Case>)>, SourceError> {
     let file = load(source, stem)?;
@@ -168,6 +174,17 @@ fn read(
                 None => error,
             });
         }
+    }
+    if let Some(name) = file.surroundings.as_ref().filter(|name| !surroundings.contains_key(*name)) {
+        let wanted = format!("fixtures/surroundings/{name}.toml");
+        if is_broken(&wanted, errors) {
+            return Ok(None);
+        }
+        let error = source.error(&[Step::Key("surroundings")], format!("there is no {wanted}"));
+        return Err(match fixture::suggest(name, surroundings.keys().map(String::as_str)) {
+            Some(help) => error.with_help(help),
+            None => error,
+        });
     }
     let first = file.servers.first().and_then(|server| servers.get(&server.fixture));
     let variants = expand(source, &file, first.and_then(|fixture| fixture.honest.as_ref()))?;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::{Case, CaseFile, CaseId, hide};
 use crate::fixture::{Honest, Source, SourceError, Step};
 
-/// Placeholders that belong to faults, raw sends and what is said n times, filled in at play.
+/// Placeholders that belong to faults, raw sends and repetitions, filled in at play.
 const AT_PLAY: [&str; 4] = ["id", "result", "reply", "n"];
 
 /// Placeholders that a server fills in: its `[honest]` table.
@@ -145,7 +145,10 @@ fn fill(value: &toml::Value, filling: &Filling<'_>) -> Result<toml::Value, Strin
             toml::Value::Array(items.iter().map(|item| fill(item, filling)).collect::<Result<_, _>>()?)
         }
         toml::Value::Table(table) => toml::Value::Table(
-            table.iter().map(|(key, item)| Ok((key.clone(), fill(item, filling)?))).collect::<Result<_, String>>()?,
+            table
+                .iter()
+                .map(|(key, item)| Ok((fill_text(key, filling)?, fill(item, filling)?)))
+                .collect::<Result<_, String>>()?,
         ),
         other => other.clone(),
     })

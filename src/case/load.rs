@@ -1,7 +1,10 @@
 //! Reads one case file and checks what the model alone can't.
 
 use super::{CaseFile, Kind, Predicate, Step as Act};
-use crate::fixture::{Source, SourceError, Step};
+use crate::{
+    fixture::{Source, SourceError, Step},
+    protocol::{ServerName, strict},
+};
 
 /// Reads a case as authored, before its variants are made. `stem` is its path
 /// under the corpus without `.toml`, with `/` between its parts.
@@ -87,7 +90,7 @@ fn launches(source: &Source, case: &CaseFile) -> Result<(), SourceError> {
         }
     }
     for (method, text) in case.host.answers.iter().filter(|(_, text)| !text.contains("{{")) {
-        if let Err(error) = crate::protocol::strict::parse(text.as_bytes()) {
+        if let Err(error) = strict::parse(text.as_bytes()) {
             return Err(source.json_error(&[Step::Key("host"), Step::Key("answers"), Step::Key(method)], &error));
         }
     }
@@ -120,23 +123,43 @@ fn labels(source: &Source, case: &CaseFile) -> Result<(), SourceError> {
     if let Some(refusal) = &case.expect.refusal {
         check(&refusal.of, &[Step::Key("expect"), Step::Key("refusal"), Step::Key("of")])?;
     }
-    let server_known =
-        |name: &crate::protocol::ServerName| case.servers.iter().any(|server| server.name_or_fixture() == *name);
     for (index, step) in case.steps.iter().enumerate() {
-        if let Some(server) = step.server().filter(|server| !server_known(server)) {
-            return Err(
-                source.error(&[Step::Key("steps"), Step::Index(index)], format!("no server here is called '{server}'"))
-            );
-        }
-        if let Act::Call(call) = step
-            && let Some(text) = call.arguments.as_deref().filter(|text| !text.contains("{{"))
-            && let Err(error) = crate::protocol::strict::parse(text.as_bytes())
-        {
-            let path = [Step::Key("steps"), Step::Index(index), Step::Key("call"), Step::Key("arguments")];
-            return Err(source
-                .json_error(&path, &error)
-                .with_help("arguments go on the wire as they stand; for broken JSON use a `send` step"));
-        }
+        steps(source, case, step, &mut vec![Step::Key("steps"), Step::Index(index)])?;
+    }
+    Ok(())
+}
+
+/// A step and those in it: each must be playable.
+fn steps(source: &Source, case: &CaseFile, step: &Act, path: &mut Vec<Step<'_>>) -> Result<(), SourceError> {
+    let known = |name: &ServerName| case.servers.iter().any(|server| server.name_or_fixture() == *name);
+    if let Some(server) = step.server().filter(|server| !known(server)) {
+        return Err(source.error(path, format!("no server here is called '{server}'")));
+    }
+    if let Act::Call(call) = step
+        && let Some(text) = call.arguments.as_deref().filter(|text| !text.contains("{{"))
+        && let Err(error) = strict::parse(text.as_bytes())
+    {
+        path.extend([Step::Key("call"), Step::Key("arguments")]);
+        return Err(source
+            .json_error(path, &error)
+            .with_help("arguments go on the wire as they stand; for broken JSON use a `send` step"));
+    }
+    if let Act::Repeat(repeat) = step
+        && let Some(problem) = repeat.problem()
+    {
+        path.push(Step::Key("repeat"));
+        return Err(source.error(path, problem));
+    }
+    for (index, inner) in step.inner().iter().enumerate() {
+        let at: &[Step<'_>] = match step {
+            Act::Repeat(repeat) if repeat.step.is_some() => &[Step::Key("repeat"), Step::Key("step")],
+            Act::Repeat(_) => &[Step::Key("repeat"), Step::Key("steps"), Step::Index(index)],
+            _ => &[Step::Key("together"), Step::Index(index)],
+        };
+        let before = path.len();
+        path.extend_from_slice(at);
+        steps(source, case, inner, path)?;
+        path.truncate(before);
     }
     Ok(())
 }
@@ -188,5 +211,10 @@ utility = [{ reply = { of = "call-1", ok = true } }]
         check(&GOOD.replace("kind = \"benign\"", "kind = \"attack\"\ntwin = \"x\""), 11, "`harm`");
         check(&GOOD.replace("tool = \"x\"", "tol = \"x\""), 9, "unknown field `tol`");
         check(&GOOD.replace("{ open = {} }", "{ open = { server = \"z\" } }"), 9, "no server here");
+        let repeated = |inner: &str| GOOD.replace("{ open = {} }", &format!("{{ open = {{}} }},\n{inner}"));
+        check(&repeated("{ repeat = { times = 0, step = { list = {} } } }"), 10, "at least 1");
+        let call = r#"{ repeat = { times = 2, step = { call = { tool = "x", arguments = '{"a": }' } } } }"#;
+        check(&repeated(call), 10, "not JSON");
+        check(&repeated("{ together = [{ list = { server = \"z\" } }] }"), 10, "no server here");
     }
 }

@@ -11,6 +11,7 @@ mod load;
 mod model;
 mod overlay;
 mod predicate;
+mod repeat;
 mod script;
 mod words;
 
@@ -20,7 +21,9 @@ pub use hide::names as transforms;
 pub use load::load;
 pub use model::{Case, CaseFile, CaseId, Expect, Kind, Level, Overlay, Refusal, ServerUse, Stage};
 pub use predicate::{LaunchedAs, Predicate, ReplyWants, Seen, StateIs, StepRef};
+
+pub use repeat::Repeat;
 pub use script::{
-    Call, Consent, Emit, Fault, Host, Launch, Layer, List, Mutation, Notify, Obey, On, Open, Raw, Request, Step, Until,
-    Verb, labels, speaks_unasked,
+    Call, Consent, Emit, Fault, HeaderValue, Host, Launch, Layer, List, Mutation, Notify, Obey, On, Open, OwnHeaders,
+    Raw, Request, Restart, Step, Until, Verb, labels, speaks_unasked,
 };

@@ -108,6 +108,11 @@ pub struct CaseFile {
     pub revisions: Vec<Revision>,
     /// The policy under `fixtures/policies/`, without `.toml`.
     pub policy: String,
+    /// What the gate is told of names and links outside: a file under
+    /// `fixtures/surroundings/`, without `.toml`. Without one, no name resolves
+    /// and no path is a link.
+    #[serde(default)]
+    pub surroundings: Option<String>,
     /// Named axes; each combination is a variant `id#axis=value`, and
     /// `{{axis}}` in any string of the case stands for the value.
     #[serde(default)]
@@ -172,7 +177,7 @@ fn yes() -> bool {
 ///
 /// With `tool`, the change is made to that tool's definition (`"*"`: the first
 /// one listed, whatever its name); without, to the whole catalogue
-/// `{tools, resources, templates, prompts, instructions}`.
+/// `{tools, resources, templates, prompts, instructions, info, listing}`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Overlay {

@@ -49,7 +49,11 @@ fn overlays(source: &Source, case: &Case) -> Result<(), SourceError> {
         rides(overlay).map_err(|what| wrong(&path, what))?;
     }
     for (index, step) in case.body.steps.iter().enumerate() {
-        if let Act::Mutate(mutation) = step {
+        let mutations = std::iter::once(step).chain(step.inner()).filter_map(|step| match step {
+            Act::Mutate(mutation) => Some(mutation),
+            _ => None,
+        });
+        for mutation in mutations {
             let path = [Step::Key("steps"), Step::Index(index), Step::Key("mutate"), Step::Key("overlay")];
             rides(&mutation.overlay).map_err(|what| wrong(&path, what))?;
         }

@@ -90,7 +90,7 @@ pub struct StateIs {
 }
 
 /// A statement about what came back for a step. Every field that is given must
-/// match; a step of several pages matches if one page does.
+/// match; a step of several pages or repetitions matches if one of them does.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ReplyWants {
@@ -121,6 +121,9 @@ pub struct ReplyWants {
     /// With a tool of this name listed in it.
     #[serde(default)]
     pub lists: Option<String>,
+    /// How many pages or repetitions must match: at least 1 unless given.
+    #[serde(default)]
+    pub exactly: Option<usize>,
 }
 
 /// A step by its label.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::model::Overlay;
+use super::{model::Overlay, repeat::Repeat};
 use crate::protocol::ServerName;
 
 /// The host's side of a session.
@@ -20,6 +20,10 @@ pub struct Host {
     pub delegations: Option<Vec<ServerName>>,
     /// Headers that the client sends to the gate (HTTP only).
     pub headers: BTreeMap<String, String>,
+    /// What the gate's store of approvals holds at the start, as raw text; a
+    /// store that nothing was ever put in unless given. Every server is reached
+    /// by the arguments `gateproof-endpoint` and its name, on any transport.
+    pub pin_store: Option<String>,
     /// What the client answers to a server's request, by method: the `result`
     /// as JSON text. Requests that aren't named get a -32601.
     pub answers: BTreeMap<String, String>,
@@ -47,6 +51,32 @@ pub enum Layer {
     User,
     /// The machine's.
     System,
+}
+
+/// HTTP headers of one message: by name, one value or several, which are sent as
+/// often. A single empty value takes the client's own header of that name away;
+/// `[""]` sends an empty one.
+pub type OwnHeaders = BTreeMap<String, HeaderValue>;
+
+/// One value or several.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum HeaderValue {
+    /// One.
+    One(String),
+    /// Several, each in a header of its own.
+    Many(Vec<String>),
+}
+
+impl HeaderValue {
+    /// The values that are sent.
+    pub fn sent(&self) -> &[String] {
+        match self {
+            Self::One(value) if value.is_empty() => &[],
+            Self::One(value) => std::slice::from_ref(value),
+            Self::Many(values) => values,
+        }
+    }
 }
 
 /// One thing that happens. Each step ends before the next begins.
@@ -77,8 +107,13 @@ pub enum Step {
     Emit(Emit),
     /// The client closes and connects anew; `open` again afterwards.
     Reconnect(On),
+    /// The gate restarts: connections to all servers end, and what it knew of the
+    /// session is gone. What it stored stays. `open` again afterwards.
+    Restart(Restart),
     /// Sends these at once and then waits for all.
     Together(Vec<Step>),
+    /// Plays these many times over.
+    Repeat(Repeat),
 }
 
 /// A server by name; the case's first one unless given.
@@ -88,6 +123,11 @@ pub struct On {
     /// Which server.
     pub server: Option<ServerName>,
 }
+
+/// The gate restarts.
+#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Restart {}
 
 /// Opens a session.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
@@ -104,8 +144,8 @@ pub struct Open {
     pub capabilities: Option<String>,
     /// Launched in another way than the case's `servers` say.
     pub launch: Option<Launch>,
-    /// HTTP headers of this request alone; an empty one is taken away.
-    pub headers: BTreeMap<String, String>,
+    /// HTTP headers of this request alone; see [`OwnHeaders`].
+    pub headers: OwnHeaders,
 }
 
 /// The user consents to one call.
@@ -133,8 +173,8 @@ pub struct List {
     pub label: Option<String>,
     /// `tools` unless given.
     pub what: Option<String>,
-    /// HTTP headers of these requests alone; an empty one is taken away.
-    pub headers: BTreeMap<String, String>,
+    /// HTTP headers of these requests alone; see [`OwnHeaders`].
+    pub headers: OwnHeaders,
 }
 
 /// Calls a tool.
@@ -155,9 +195,9 @@ pub struct Call {
     /// The `_meta` of the request, as raw JSON text.
     #[serde(default)]
     pub meta: Option<String>,
-    /// HTTP headers of this request alone; an empty one is taken away.
+    /// HTTP headers of this request alone; see [`OwnHeaders`].
     #[serde(default)]
-    pub headers: BTreeMap<String, String>,
+    pub headers: OwnHeaders,
     /// How long to wait.
     #[serde(default)]
     pub until: Until,
@@ -178,9 +218,9 @@ pub struct Request {
     /// The params as raw JSON text; absent: no `params` member.
     #[serde(default)]
     pub params: Option<String>,
-    /// HTTP headers of this request alone; an empty one is taken away.
+    /// HTTP headers of this request alone; see [`OwnHeaders`].
     #[serde(default)]
-    pub headers: BTreeMap<String, String>,
+    pub headers: OwnHeaders,
     /// How long to wait.
     #[serde(default)]
     pub until: Until,
@@ -216,8 +256,8 @@ pub struct Raw {
     pub text: Option<String>,
     /// Bytes that are not UTF-8, in base64, instead of `text`.
     pub base64: Option<String>,
-    /// HTTP headers of this message alone; an empty one is taken away.
-    pub headers: BTreeMap<String, String>,
+    /// HTTP headers of this message alone; see [`OwnHeaders`].
+    pub headers: OwnHeaders,
     /// HTTP: the method of the request; `post` unless given.
     pub verb: Verb,
     /// How long to wait.
@@ -349,7 +389,16 @@ impl Step {
             Self::Consent(step) => step.server.as_ref(),
             Self::Mutate(step) => step.server.as_ref(),
             Self::Emit(step) => step.server.as_ref(),
-            Self::Together(_) => None,
+            Self::Together(_) | Self::Repeat(_) | Self::Restart(_) => None,
+        }
+    }
+
+    /// The steps that it is made of, where it is a group.
+    pub fn inner(&self) -> &[Self] {
+        match self {
+            Self::Together(steps) => steps,
+            Self::Repeat(repeat) => repeat.round(),
+            _ => &[],
         }
     }
 
@@ -369,18 +418,20 @@ impl Step {
             | Self::Mutate(_)
             | Self::Emit(_)
             | Self::Reconnect(_)
-            | Self::Together(_) => return None,
+            | Self::Restart(_)
+            | Self::Together(_)
+            | Self::Repeat(_) => return None,
         })
     }
 }
 
-/// The labels of steps in order, those in groups included, each with its step.
+/// The labels of steps in order, those in groups included, each with its step:
+/// one for all repetitions of a step.
 pub fn labels(steps: &[Step]) -> Vec<(String, &Step)> {
     fn walk<'a>(steps: &'a [Step], counts: &mut BTreeMap<&'static str, usize>, out: &mut Vec<(String, &'a Step)>) {
         for step in steps {
-            if let Step::Together(inner) = step {
-                walk(inner, counts, out);
-            } else if let Some((verb, label)) = step.naming() {
+            walk(step.inner(), counts, out);
+            if let Some((verb, label)) = step.naming() {
                 let count = counts.entry(verb).or_default();
                 *count += 1;
                 out.push((label.map_or_else(|| format!("{verb}-{count}"), str::to_owned), step));
@@ -397,7 +448,6 @@ pub fn speaks_unasked(step: &Step) -> bool {
     match step {
         Step::Emit(_) => true,
         Step::Mutate(mutation) => mutation.announce,
-        Step::Together(steps) => steps.iter().any(speaks_unasked),
-        _ => false,
+        other => other.inner().iter().any(speaks_unasked),
     }
 }

@@ -31,13 +31,7 @@ impl Case {
     /// Every step, with its label where something may refer to it.
     pub fn step_words(&self) -> Vec<String> {
         let labels = labels(&self.body.steps);
-        let steps = self.body.steps.iter();
-        steps
-            .map(|one| match labels.iter().find(|(_, labelled)| std::ptr::eq(*labelled, one)) {
-                Some((label, _)) => format!("{} [{label}]", doing(one)),
-                None => doing(one),
-            })
-            .collect()
+        self.body.steps.iter().map(|step| labelled(step, &labels)).collect()
     }
 }
 
@@ -55,6 +49,18 @@ impl fmt::Display for Refusal {
             Stage::Server => "by the server itself",
         };
         write!(f, "step '{}', with an error or an isError result under its own id, {place}", self.of)
+    }
+}
+
+fn labelled(step: &Step, labels: &[(String, &Step)]) -> String {
+    let inner = || step.inner().iter().map(|inner| labelled(inner, labels)).collect::<Vec<_>>().join("; ");
+    match step {
+        Step::Together(_) => format!("at once: {}", inner()),
+        Step::Repeat(repeat) => format!("{} times over: {}", repeat.times, inner()),
+        other => match labels.iter().find(|(_, named)| std::ptr::eq(*named, other)) {
+            Some((label, _)) => format!("{} [{label}]", doing(other)),
+            None => doing(other),
+        },
     }
 }
 
@@ -101,7 +107,8 @@ fn doing(step: &Step) -> String {
             format!("the server says unasked{on}{times}: {}", quote(&emit.text))
         }
         Step::Reconnect(_) => format!("the client closes and connects anew{on}"),
-        Step::Together(inner) => format!("at once: {}", inner.iter().map(doing).collect::<Vec<_>>().join("; ")),
+        Step::Restart(_) => "the gate restarts, and keeps what it stored".to_owned(),
+        Step::Together(_) | Step::Repeat(_) => String::new(),
     }
 }
 
@@ -233,7 +240,8 @@ fn reply(wants: &ReplyWants) -> String {
     add(wants.text.as_deref().map(|text| format!("holds the text {}", quote(text))));
     add(wants.pointer.as_deref().map(|pointer| format!("has {pointer}{}", equals(wants.equals.as_deref()))));
     add(wants.lists.as_deref().map(|tool| format!("lists the tool {tool}")));
-    if parts.is_empty() { "came".to_owned() } else { parts.join(" and ") }
+    let what = if parts.is_empty() { "came".to_owned() } else { parts.join(" and ") };
+    wants.exactly.map_or(what.clone(), |count| format!("{what}, in exactly {count} of its repetitions"))
 }
 
 fn equals(text: Option<&str>) -> String {

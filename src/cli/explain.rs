@@ -90,6 +90,7 @@ fn of_case(case: &Case, variants: &[&Case], style: Style) -> String {
     fact("twin", body.twin.as_ref().map(ToString::to_string).unwrap_or_default());
     fact("stopped by", body.by.clone().unwrap_or_default());
     fact("policy", body.policy.clone());
+    fact("outside", body.surroundings.clone().unwrap_or_default());
     let servers = case.servers().map(|(name, server)| {
         if name.as_str() == server.fixture { server.fixture.clone() } else { format!("{name} ({})", server.fixture) }
     });

@@ -16,7 +16,7 @@ use crate::{
     gate::checks,
     plan::{Arm, Filter, Suite},
     report::style::Tone,
-    score::TECHNIQUES,
+    score::{TECHNIQUES, Technique},
 };
 
 /// Lists cases, or `checks`, `techniques`, `fixtures`, `policies`, `transforms`, `arms`.
@@ -31,7 +31,10 @@ pub(super) struct ListArgs {
     /// One shard of the cases, `hash:M/N`.
     #[arg(long, value_name = "SHARD")]
     partition: Option<crate::plan::Partition>,
-    /// As JSON, one array.
+    /// Technique × cases × checks, the holes in it, and what no gate can reach.
+    #[arg(long, conflicts_with_all = ["words", "expressions", "partition"])]
+    coverage: bool,
+    /// As JSON, one array (one object with `--coverage`).
     #[arg(long)]
     json: bool,
 }
@@ -51,6 +54,12 @@ impl Entry {
 
 /// Prints the list.
 pub(super) fn list(args: &ListArgs, common: &Common, screen: &Screen) -> u8 {
+    if args.coverage {
+        return match trouble::load(&common.corpus, screen) {
+            Ok(suite) => super::coverage::show(&suite, args.json, screen),
+            Err(code) => code,
+        };
+    }
     let (what, words) = match args.words.split_first() {
         Some((first, rest)) if WHATS.contains(&first.as_str()) => (first.as_str(), rest),
         _ => ("cases", args.words.as_slice()),
@@ -168,11 +177,12 @@ fn of_techniques(suite: &Suite) -> Vec<Entry> {
     for prepared in &suite.cases {
         *used.entry(prepared.case.body.technique.as_str()).or_default() += 1;
     }
-    let entry = |(id, name): &(&str, &str)| {
+    let entry = |technique: &Technique| {
+        let (id, name) = (technique.id, technique.name);
         let count = used.get(id).copied().unwrap_or(0);
         let said = if count == 0 { "not covered".to_owned() } else { trouble::count(count, "case") };
-        let mut entry = Entry::new(&["technique"], &[(*id).to_owned()]);
-        entry.columns.extend([said, (*name).to_owned()]);
+        let mut entry = Entry::new(&["technique"], &[id.to_owned()]);
+        entry.columns.extend([said, name.to_owned()]);
         entry.json["name"] = json!(name);
         entry.json["cases"] = json!(count);
         entry
@@ -182,7 +192,9 @@ fn of_techniques(suite: &Suite) -> Vec<Entry> {
 
 fn of_fixtures(suite: &Suite) -> Vec<Entry> {
     let servers = suite.corpus.servers.iter();
-    servers.map(|(name, server)| Entry::new(&["fixture", "title"], &[name.clone(), server.title.clone()])).collect()
+    let told = suite.corpus.surroundings.iter().map(|(name, told)| (format!("surroundings/{name}"), &told.title));
+    let servers = servers.map(|(name, server)| (name.clone(), &server.title));
+    servers.chain(told).map(|(name, title)| Entry::new(&["fixture", "title"], &[name, title.clone()])).collect()
 }
 
 fn of_policies(suite: &Suite) -> Vec<Entry> {

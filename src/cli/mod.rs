@@ -6,6 +6,7 @@
 
 mod args;
 mod bridge;
+mod coverage;
 mod entry;
 pub mod exit;
 mod explain;
@@ -14,6 +15,7 @@ mod list;
 mod live;
 mod new;
 mod outputs;
+mod pins;
 mod progress;
 pub mod reference;
 mod run;

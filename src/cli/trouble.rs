@@ -31,7 +31,7 @@ pub(super) fn load(root: &Path, screen: &Screen) -> Result<Suite, u8> {
 }
 
 /// One error with its place.
-fn graphical(error: &SourceError, screen: &Screen) -> String {
+pub(super) fn graphical(error: &SourceError, screen: &Screen) -> String {
     let theme = if screen.err.is_coloured() { GraphicalTheme::unicode() } else { GraphicalTheme::unicode_nocolor() };
     let mut text = String::new();
     let handler = GraphicalReportHandler::new_themed(theme).with_width(screen.err.width()).with_links(false);

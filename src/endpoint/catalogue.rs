@@ -35,6 +35,11 @@ pub struct Catalogue {
     pub prompts: Vec<Definition>,
     /// `instructions` of the opening.
     pub instructions: Option<String>,
+    /// `serverInfo` of the opening, as JSON text.
+    pub info: Arc<str>,
+    /// Members that the result of every listing has besides, as the JSON text of
+    /// an object.
+    pub listing: Option<Arc<str>>,
 }
 
 impl Definition {
@@ -51,8 +56,16 @@ impl Catalogue {
         let tools = |tools: &[crate::fixture::ToolFixture]| -> Result<Vec<_>, EndpointError> {
             tools.iter().map(|tool| Definition::new(tool.definition.trim(), "name")).collect()
         };
+        let series = fixture
+            .series
+            .iter()
+            .flat_map(|series| (1..=series.count).map(|n| series.definition.trim().replace("{{n}}", &n.to_string())));
+        let mut listed = tools(&fixture.tools)?;
+        for text in series {
+            listed.push(Definition::new(&text, "name")?);
+        }
         Ok(Self {
-            tools: tools(&fixture.tools)?,
+            tools: listed,
             resources: fixture
                 .resources
                 .iter()
@@ -65,6 +78,8 @@ impl Catalogue {
                 .collect::<Result<_, _>>()?,
             prompts: tools(&fixture.prompts)?,
             instructions: fixture.instructions.clone(),
+            info: one_line(&fixture.info),
+            listing: fixture.listing.as_deref().map(one_line),
         })
     }
 
@@ -113,6 +128,8 @@ impl Catalogue {
             "templates": list(&self.templates)?,
             "prompts": list(&self.prompts)?,
             "instructions": self.instructions,
+            "info": json_or_null(Some(&self.info)),
+            "listing": json_or_null(self.listing.as_deref()),
         });
         if let Some(text) = &overlay.replace {
             value = serde_json::from_str(text).map_err(|error| EndpointError::NotJson(error.to_string()))?;
@@ -130,7 +147,14 @@ impl Catalogue {
                 })
                 .collect()
         };
+        let kept = |key: &str, before: Option<&Arc<str>>| {
+            let value = value.get(key).filter(|value| !value.is_null())?;
+            let same = before.filter(|text| is_spelled_alike(&json_or_null(Some(text)), value));
+            Some(same.map_or_else(|| value.to_string().into(), Arc::clone))
+        };
         *self = Self {
+            info: kept("info", Some(&self.info)).unwrap_or_default(),
+            listing: kept("listing", self.listing.as_ref()),
             tools: read("tools", "name", &self.tools)?,
             resources: read("resources", "uri", &self.resources)?,
             templates: read("templates", "uriTemplate", &self.templates)?,
@@ -145,6 +169,11 @@ impl Catalogue {
 fn is_spelled_alike(a: &Value, b: &Value) -> bool {
     let (a, b) = (a.to_string(), b.to_string());
     a == b
+}
+
+/// A live server has neither a `serverInfo` of the fixture's nor more members.
+fn json_or_null(text: Option<&str>) -> Value {
+    text.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default()
 }
 
 fn change(value: &mut Value, overlay: &Overlay) -> Result<(), EndpointError> {

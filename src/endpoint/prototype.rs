@@ -56,7 +56,6 @@ impl Rule {
 /// A server at the start of a trial.
 #[derive(Clone, Debug)]
 pub struct Prototype {
-    pub(super) info: Arc<str>,
     pub(super) capabilities: Arc<str>,
     pub(super) catalogue: Catalogue,
     pub(super) state: Value,
@@ -100,7 +99,6 @@ impl Prototype {
             None => Value::Null,
         };
         Ok(Self {
-            info: one_line(&fixture.info),
             capabilities: one_line(&fixture.capabilities),
             catalogue,
             state,

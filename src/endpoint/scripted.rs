@@ -168,10 +168,12 @@ impl Scripted {
         match method {
             "initialize" => result(id, &self.opening(params)),
             "ping" => result(id, "{}"),
-            "tools/list" => self.page(id, "tools", &self.catalogue().tools, params),
-            "resources/list" => self.page(id, "resources", &self.catalogue().resources, params),
-            "resources/templates/list" => self.page(id, "resourceTemplates", &self.catalogue().templates, params),
-            "prompts/list" => self.page(id, "prompts", &self.catalogue().prompts, params),
+            "tools/list" => self.page(id, "tools", &self.catalogue().tools, principal, message),
+            "resources/list" => self.page(id, "resources", &self.catalogue().resources, principal, message),
+            "resources/templates/list" => {
+                self.page(id, "resourceTemplates", &self.catalogue().templates, principal, message)
+            }
+            "prompts/list" => self.page(id, "prompts", &self.catalogue().prompts, principal, message),
             "tools/call" => self.call(principal, id, message),
             "prompts/get" => {
                 let name = params.and_then(|params| params.member("name")).and_then(Node::as_str).unwrap_or_default();
@@ -184,10 +186,7 @@ impl Scripted {
             "resources/read" => {
                 let uri = params.and_then(|params| params.member("uri")).and_then(Node::as_str).unwrap_or_default();
                 match self.start.resources.get(uri) {
-                    Some(text) => {
-                        let scope = Scope { request: message, state: &self.state, principal };
-                        result(id, &template::fill(text, &scope))
-                    }
+                    Some(text) => result(id, &template::fill(text, &self.scope(principal, message))),
                     None => error_reply(Some(id), -32002, "resource not found", None),
                 }
             }
@@ -204,12 +203,20 @@ impl Scripted {
         };
         format!(
             r#"{{"protocolVersion":"{version}","capabilities":{},"serverInfo":{}{instructions}}}"#,
-            self.start.capabilities, self.start.info
+            self.start.capabilities,
+            self.catalogue().info
         )
     }
 
-    fn page(&self, id: &Id, key: &str, all: &[super::catalogue::Definition], params: Option<&Node>) -> Bytes {
-        let cursor = params.and_then(|params| params.member("cursor")).and_then(Node::as_str);
+    fn page(
+        &self,
+        id: &Id,
+        key: &str,
+        all: &[super::catalogue::Definition],
+        principal: &str,
+        message: &Message,
+    ) -> Bytes {
+        let cursor = message.params().and_then(|params| params.member("cursor")).and_then(Node::as_str);
         let from = match cursor.map(|cursor| cursor.strip_prefix("after-").unwrap_or("").parse::<usize>()) {
             None => 0,
             Some(Ok(from)) if from <= all.len() => from,
@@ -218,7 +225,11 @@ impl Scripted {
         let to = self.start.page_size.map_or(all.len(), |size| (from + size).min(all.len()));
         let texts: Vec<&str> = all[from..to].iter().map(|definition| &*definition.text).collect();
         let next = if to < all.len() { format!(r#","nextCursor":"after-{to}""#) } else { String::new() };
-        result(id, &format!(r#"{{"{key}":[{}]{next}}}"#, texts.join(",")))
+        let filled =
+            self.catalogue().listing.as_deref().map(|text| template::fill(text, &self.scope(principal, message)));
+        let more = filled.as_deref().and_then(|text| text.trim().strip_prefix('{')?.strip_suffix('}'));
+        let more = more.filter(|more| !more.trim().is_empty()).map_or_else(String::new, |more| format!(",{more}"));
+        result(id, &format!(r#"{{"{key}":[{}]{next}{more}}}"#, texts.join(",")))
     }
 
     fn call(&mut self, principal: &str, id: &Id, message: &Message) -> Bytes {
@@ -242,7 +253,7 @@ impl Scripted {
         let Some(rule) = rules.iter().find(|rule| self.applies(rule, principal, message)) else {
             return result(id, r#"{"content":[{"type":"text","text":"nothing fits these arguments"}],"isError":true}"#);
         };
-        let scope = Scope { request: message, state: &self.state, principal };
+        let scope = self.scope(principal, message);
         let reply = match (&rule.result, &rule.error) {
             (Some(text), _) => result(id, &template::fill(text, &scope)),
             (None, Some(text)) => {
@@ -261,12 +272,16 @@ impl Scripted {
         reply
     }
 
+    fn scope<'a>(&'a self, principal: &'a str, request: &'a Message) -> Scope<'a> {
+        Scope { request, state: &self.state, principal, info: &self.catalogue().info }
+    }
+
     fn applies(&self, rule: &Rule, principal: &str, message: &Message) -> bool {
         let arguments = || message.params().and_then(|params| params.member("arguments"));
         rule.principal.as_ref().is_none_or(|names| names.iter().any(|name| name == principal))
             && rule.arguments.as_ref().is_none_or(|wanted| arguments().is_some_and(|given| holds(given, wanted)))
             && rule.exists.iter().all(|pointer| {
-                let scope = Scope { request: message, state: &self.state, principal };
+                let scope = self.scope(principal, message);
                 self.state.pointer(&template::fill_plain(pointer, &scope)).is_some()
             })
     }

@@ -19,6 +19,8 @@ pub(super) struct Scope<'a> {
     pub(super) request: &'a Message,
     pub(super) state: &'a Value,
     pub(super) principal: &'a str,
+    /// The server's `serverInfo`, as JSON text.
+    pub(super) info: &'a str,
 }
 
 impl Scope<'_> {
@@ -36,6 +38,10 @@ impl Scope<'_> {
             "arguments" => of_node(self.request.params().and_then(|params| params.member("arguments"))),
             "params" => of_node(self.request.params()),
             "state" => self.state.pointer(&rest).map(Value::to_string),
+            "info" => {
+                let info: Value = serde_json::from_str(self.info).ok()?;
+                info.pointer(&rest).map(Value::to_string)
+            }
             "principal" => Some(Value::from(self.principal).to_string()),
             _ => None,
         }
@@ -115,12 +121,12 @@ mod tests {
     fn values_keep_their_spelling() {
         let request = Message::new(r#"{"params":{"arguments":{"n":1915883588174806058.0,"s":"a\"b"}}}"#);
         let state = serde_json::json!({"list": [1, {"x": "y"}]});
-        let scope = Scope { request: &request, state: &state, principal: "rosa" };
+        let scope = Scope { request: &request, state: &state, principal: "rosa", info: r#"{"version":"2.4"}"# };
         let filled = |text: &str| fill(text, &scope).into_owned();
         assert_eq!(filled(r#"{"n":"{{/arguments/n}}"}"#), r#"{"n":1915883588174806058.0}"#);
         assert_eq!(filled(r#""for {{/principal}}: {{/arguments/s}}""#), r#""for rosa: a\"b""#);
         assert_eq!(filled(r#""{{json:/state/list}}!""#), r#""[1,{\"x\":\"y\"}]!""#);
-        assert_eq!(filled(r#"["{{/state/nothing}}"]"#), "[null]");
+        assert_eq!(filled(r#"["{{/state/nothing}}","{{/info/version}}"]"#), r#"[null,"2.4"]"#);
         assert_eq!(filled(r#"{ "kept" :  1.0 }"#), r#"{ "kept" :  1.0 }"#);
     }
 }

@@ -1,8 +1,8 @@
 //! What a check is.
 
 use super::{
-    Asked, Delegations, Event, Facts, InFlight, Listing, Passing, Progress, Proposals, Rules, SchemaCache, ServerFacts,
-    ServerPolicy, Who, checks::CheckId,
+    Asked, Count, Delegations, Event, Facts, InFlight, Listing, Page, Passing, Progress, Proposals, Rules, SchemaCache,
+    ServerFacts, ServerPolicy, Surroundings, Who, checks::CheckId,
 };
 use crate::protocol::{
     Direction, Message, Shape,
@@ -52,12 +52,19 @@ pub struct Context<'a> {
     pub facts: &'a Facts,
     /// What the host handed the gate.
     pub delegations: &'a Delegations,
+    /// The world outside, as far as the gate may ask about it.
+    pub surroundings: &'a dyn Surroundings,
     /// The request that a reply answers, for a replyward response.
     pub answered: Option<&'a InFlight>,
     /// The definitions in it, for the reply to a listing.
     pub listing: Option<&'a Listing>,
+    /// Where the page stands in its listing, for the reply to one.
+    pub page: Option<Page>,
     /// The event is a request under an id that is in flight already.
     pub id_in_use: bool,
+    /// How often what a request asks for was asked for, for one that makes the
+    /// server do or disclose something.
+    pub count: Option<Count>,
     /// What a progress notification of the server is to the requests in flight.
     pub progress: Option<Progress>,
     /// The server's own request that an answer of the client's answers.
@@ -118,6 +125,12 @@ pub(super) fn response<'a>(event: &Event<'a>) -> Option<&'a Message> {
     }
 }
 
+/// Whether a message's `jsonrpc` is exactly "2.0", once.
+pub(super) fn is_jsonrpc_2(message: &Message) -> bool {
+    let mut versions = message.root().map_or(&[][..], Node::members).iter().filter(|member| member.key == "jsonrpc");
+    versions.next().is_some_and(|member| member.value.as_str() == Some("2.0")) && versions.next().is_none()
+}
+
 /// The protocol version that a reply to `initialize` opens the session in, where
 /// it says so exactly once and in a string.
 pub(super) fn opened_version(message: &Message) -> Option<&str> {
@@ -128,15 +141,51 @@ pub(super) fn opened_version(message: &Message) -> Option<&str> {
     only(only(message.root()?, "result")?, "protocolVersion")?.as_str()
 }
 
+/// Methods that make the server do or disclose something.
+pub(super) const ACTING: [&str; 5] =
+    ["tools/call", "resources/read", "resources/subscribe", "prompts/get", "completion/complete"];
+
 /// Requests that make the server do or disclose something, on their way to it.
 pub(super) fn acting_request<'a>(event: &Event<'a>) -> Option<&'a Message> {
-    const ACTING: [&str; 5] =
-        ["tools/call", "resources/read", "resources/subscribe", "prompts/get", "completion/complete"];
     match event {
         Event::Passing(Passing { direction: Direction::Requestward, message, .. }) => {
             message.method().is_some_and(|method| ACTING.contains(&method)).then_some(*message)
         }
         _ => None,
+    }
+}
+
+/// Answers the one request in flight in the place of a message of the server that
+/// can only have been meant for it; where there are several, nobody is answered
+/// by guessing.
+pub(super) fn refuse_for_the_one_waiting(
+    context: &Context<'_>,
+    event: &Event<'_>,
+    proposals: &mut Proposals,
+    rule: &'static str,
+    why: &str,
+) {
+    match context.server(event).only_in_flight() {
+        Some(id) => proposals.refuse_instead_of(id.clone(), rule, why),
+        None => proposals.discard(rule, why),
+    }
+}
+
+/// Stops a reply that answers no request in flight: one to a request that was
+/// answered or cancelled before is dropped, any other can only have been meant
+/// for the one that waits.
+pub(super) fn refuse_orphan(
+    context: &Context<'_>,
+    event: &Event<'_>,
+    message: &Message,
+    proposals: &mut Proposals,
+    rule: &'static str,
+    why: &str,
+) {
+    if message.id().is_some_and(|id| context.server(event).settled.contains(id)) {
+        proposals.discard(rule, why);
+    } else {
+        refuse_for_the_one_waiting(context, event, proposals, rule, why);
     }
 }
 
@@ -182,13 +231,25 @@ pub(super) fn call_result<'a>(context: &Context<'a>, event: &Event<'a>) -> Optio
     let call = context.answered.filter(|request| request.method == "tools/call")?;
     let document = message.document().ok()?;
     let result = message.result().filter(|result| !is_round(result))?;
+    Some(CallResult { document, result, call, says: says(&document.root, result) })
+}
+
+/// What the result of a tool call says that it is.
+pub(super) fn says(root: &Node, result: &Node) -> Says {
     let count = |node: &Node, key: &str| node.members().iter().filter(|member| member.key == key).count();
-    let flag = result.member("isError");
-    let says = match flag.map(Node::as_bool) {
-        _ if count(&document.root, "result") > 1 || count(result, "isError") > 1 => Says::Neither,
+    match result.member("isError").map(Node::as_bool) {
+        _ if count(root, "result") > 1 || count(result, "isError") > 1 => Says::Neither,
         None | Some(Some(false)) => Says::Success,
         Some(Some(true)) => Says::Failure,
         Some(None) => Says::Neither,
-    };
-    Some(CallResult { document, result, call, says })
+    }
+}
+
+/// Whether the answer to a tool call says, to every reader, that nothing was done.
+pub(super) fn failed(message: &Message) -> bool {
+    let Some(root) = message.root() else { return false };
+    match message.result() {
+        Some(result) => message.error().is_none() && says(root, result) == Says::Failure,
+        None => message.error().is_some(),
+    }
 }

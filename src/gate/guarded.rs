@@ -1,9 +1,12 @@
 //! The reference gate: runs the checks that are on and composes what they propose.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 
 use super::{
-    Act, Context, Decision, Delegations, Event, Facts, Gate, Listing, Passing, Rewrite, Rules, Ruling, checks,
+    Act, Context, Decision, Delegations, Event, Facts, Gate, Listing, Passing, PinStore, Rewrite, Rules, Ruling,
+    SessionPins, Surroundings, Told, checks,
     facts::Absorbed,
     proposals::{Answers, Proposals, Refusing},
 };
@@ -15,15 +18,34 @@ pub struct Guarded {
     rules: Rules,
     delegations: Delegations,
     facts: Facts,
+    store: Arc<dyn PinStore>,
+    surroundings: Arc<dyn Surroundings>,
     /// In which order the checks run. What they propose is always composed in
     /// the registry's order; tests permute this one to show that it is idle.
     order: Vec<usize>,
 }
 
 impl Guarded {
-    /// A gate at the start of a session.
+    /// A gate at the start of a session, which remembers approvals as long as it lives.
     pub fn new(rules: Rules, delegations: Delegations) -> Self {
-        Self { rules, delegations, facts: Facts::default(), order: (0..checks::ALL.len()).collect() }
+        let order = (0..checks::ALL.len()).collect();
+        let (store, surroundings) = (Arc::new(SessionPins::default()), Arc::new(Told::default()));
+        Self { rules, delegations, facts: Facts::default(), store, surroundings, order }
+    }
+
+    /// The same gate with its approvals kept elsewhere.
+    #[must_use]
+    pub fn with_store(mut self, store: Arc<dyn PinStore>) -> Self {
+        self.store = store;
+        self
+    }
+
+    /// The same gate in other surroundings: without this, no name resolves and no
+    /// path is a link.
+    #[must_use]
+    pub fn with_surroundings(mut self, surroundings: Arc<dyn Surroundings>) -> Self {
+        self.surroundings = surroundings;
+        self
     }
 
     /// The same gate with its checks run in another order.
@@ -36,14 +58,17 @@ impl Guarded {
 
 impl Gate for Guarded {
     fn decide(&mut self, event: &Event<'_>) -> Ruling {
-        let absorbed = self.facts.absorb(&self.rules, event);
+        let absorbed = self.facts.absorb(&self.rules, &*self.store, event);
         let context = Context {
             rules: &self.rules,
             facts: &self.facts,
             delegations: &self.delegations,
+            surroundings: &*self.surroundings,
             answered: absorbed.answered.as_ref(),
             listing: absorbed.listing.as_ref(),
+            page: absorbed.page,
             id_in_use: absorbed.id_in_use,
+            count: absorbed.count,
             progress: absorbed.progress,
             asked: absorbed.asked.as_ref(),
             asked_again: absorbed.asked_again,
@@ -102,23 +127,17 @@ impl Guarded {
             return Some(reply(id, refusal));
         };
         match (&refusal.answers, direction) {
-            (Answers::Nobody, _) => None,
+            (Answers::Nobody, _) if !is_awaited(message, *direction, absorbed) => None,
             (Answers::Other(id), _) => {
                 self.facts.settle(server, id);
                 Some(reply(Some(id), refusal))
             }
-            (Answers::Own, Direction::Requestward) => {
-                if matches!(message.shape(), Shape::Notification | Shape::Response) {
-                    return None;
-                }
-                // A second request under an id that is in flight leaves the
-                // first one waiting.
-                if let Some(id) = message.id().filter(|_| absorbed.taken) {
-                    self.facts.refused(server, id);
-                }
-                Some(reply(message.id(), refusal))
+            (Answers::Own | Answers::Nobody, Direction::Requestward) => {
+                self.facts.refused(&self.rules, server, message, absorbed.taken);
+                let waits = !matches!(message.shape(), Shape::Notification | Shape::Response);
+                waits.then(|| reply(message.id(), refusal))
             }
-            (Answers::Own, Direction::Replyward) => {
+            (Answers::Own | Answers::Nobody, Direction::Replyward) => {
                 if message.shape() == Shape::Request {
                     // The server asked, and hears that it gets no answer.
                     if let Some(id) = message.id().filter(|_| absorbed.taken) {
@@ -131,6 +150,13 @@ impl Guarded {
             }
         }
     }
+}
+
+/// Whether a server that asks waits for an answer under the id of its request,
+/// whatever else is wrong with it.
+fn is_awaited(message: &Message, direction: Direction, absorbed: &Absorbed) -> bool {
+    let has_id = message.id().is_some_and(|id| *id != Id::Null);
+    direction == Direction::Replyward && message.shape() == Shape::Request && has_id && absorbed.taken
 }
 
 fn reply(id: Option<&Id>, refusal: &Refusing) -> Bytes {

@@ -90,6 +90,17 @@ pub(super) fn is_plain(document: &Document, node: &Node) -> bool {
     })
 }
 
+/// The whole number that is spelled, up to a million million: `5`, `5.0` and `5e0` are five.
+pub(super) fn whole(text: &str) -> Option<usize> {
+    let number: f64 = text.parse().ok()?;
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a whole number up to 2^53 is cut nowhere"
+    )]
+    (number.fract() == 0.0 && (0.0..=1e12).contains(&number)).then_some(number as usize)
+}
+
 /// Whether two values are the same, numbers by their value.
 pub(super) fn same(a: &Node, b: &Node) -> bool {
     agree(a, b, &|a, b| numbers_equal(a, b))

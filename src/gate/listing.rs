@@ -2,12 +2,10 @@
 
 use std::ops::Range;
 
-use crate::{
-    digest::{self, Fingerprint},
-    protocol::{
-        Message,
-        strict::{Kind, Node},
-    },
+use super::{Definition, envelope};
+use crate::protocol::{
+    Message,
+    strict::{Kind, Node},
 };
 
 /// What a listing lists.
@@ -24,6 +22,9 @@ pub enum ListingKind {
 }
 
 impl ListingKind {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Tools, Self::Resources, Self::Templates, Self::Prompts];
+
     /// The listing that a method asks for.
     pub fn of(method: &str) -> Option<Self> {
         Some(match method {
@@ -46,7 +47,7 @@ impl ListingKind {
     }
 
     /// The member of a definition that names it.
-    fn key(self) -> &'static str {
+    pub fn key(self) -> &'static str {
         match self {
             Self::Tools | Self::Prompts => "name",
             Self::Resources => "uri",
@@ -62,8 +63,10 @@ pub struct Listed {
     pub name: Option<String>,
     /// The definition.
     pub node: Node,
-    /// Over the whole definition; only taken where the policy pins.
-    pub fingerprint: Option<Fingerprint>,
+    /// All of it in the form that is pinned; only made where the policy pins.
+    pub definition: Option<Definition>,
+    /// Why two readers may take the definition for different things, if they may.
+    pub doubt: Option<&'static str>,
 }
 
 /// The reply to a listing.
@@ -81,16 +84,19 @@ pub struct Listing {
 
 impl Listing {
     /// The definitions in the reply to a listing, where it holds an array of them.
-    pub(super) fn read(kind: ListingKind, message: &Message, fingerprints: bool) -> Option<Self> {
+    pub(super) fn read(kind: ListingKind, message: &Message, pinned: bool) -> Option<Self> {
         let result = message.result()?;
         let array = result.member(kind.member()).filter(|node| matches!(node.kind, Kind::Array(_)))?;
+        let notes = message.document().map(|document| document.notes.as_slice()).unwrap_or_default();
         let items = array
             .items()
             .iter()
-            .map(|node| Listed {
+            .zip(envelope::doubts(kind, array.items(), notes))
+            .map(|(node, doubt)| Listed {
                 name: node.member(kind.key()).and_then(Node::as_str).map(str::to_owned),
-                fingerprint: fingerprints.then(|| digest::fingerprint(message.raw(), node)),
+                definition: pinned.then(|| Definition::of(message.raw(), node)),
                 node: node.clone(),
+                doubt,
             })
             .collect();
         let more = result.member("nextCursor").is_some_and(|cursor| cursor.as_str().is_some());

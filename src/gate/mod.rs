@@ -9,9 +9,12 @@
 //!   as it came and proposes; what the gate does is composed from all proposals,
 //!   so the order of the checks can't change a verdict.
 
+mod active;
 mod bounds;
 mod check;
 pub mod checks;
+mod documents;
+mod envelope;
 mod event;
 mod facts;
 mod guarded;
@@ -19,12 +22,17 @@ mod guarded;
 mod invariants;
 mod json;
 mod listing;
+mod marked;
 mod naive;
+mod paths;
+mod payload;
+mod pins;
 mod policy;
 mod proposals;
 mod rules;
 mod ruling;
 mod schema;
+mod surroundings;
 #[cfg(test)]
 mod testing;
 pub mod text;
@@ -32,19 +40,30 @@ pub mod text;
 pub use check::{Check, Context, Docs};
 pub use checks::CheckId;
 pub use event::{Approval, Consent, Event, Head, Hop, Layer, Opening, Passing, Reach, Verb, Via};
-pub use facts::{Asked, Asking, Facts, InFlight, KnownTool, Progress, ServerFacts, Session, Sessions, StateUse, Who};
+pub use facts::{
+    Asked, Asking, Calls, Count, Facts, InFlight, Known, KnownTool, NameClaim, NameClaims, Page, Pages, Pass, PinFacts,
+    Progress, Reading, Readings, ServerFacts, Session, Sessions, Stale, Standing, StateUse, Versions, Who,
+};
+
 pub use guarded::Guarded;
 pub use listing::{Listed, Listing, ListingKind};
 pub use naive::Naive;
+pub use pins::{
+    Change, Definition, How, Loaded, Owner, Pin, PinKey, PinKind, PinStore, Pins, Place, SessionPins, Stamp,
+    StoreError, Trace,
+};
 pub use policy::{
-    ElicitationPolicy, HostDefinition, IdentityMode, IdentityPolicy, IncludeContext, PinMode, Policy, Redirects,
-    RequestsPolicy, ResultScope, ResultShape, RootsPolicy, SamplingPolicy, ScanPolicy, ServerPolicy, SessionsPolicy,
-    TextForm, ToolPolicy, UnaskedPolicy, WirePolicy,
+    ActiveContent, BudgetPolicy, BuildPolicy, ContentPolicy, ElicitationPolicy, EnvelopePolicy, Framing, FramingClaim,
+    HiddenPolicy, HostDefinition, IdentityMode, IdentityPolicy, IncludeContext, LaunchPolicy, ListPolicy, ListenPolicy,
+    NamesPolicy, Paging, PathPolicy, PinMode, Policy, PromptPins, Redirects, Replay, RequestsPolicy, ResultScope,
+    ResultShape, RootsPolicy, SamplingPolicy, ScanPolicy, ServerPolicy, SessionsPolicy, TextForm, ToolBudget,
+    ToolPaths, ToolPolicy, UnaskedPolicy, WirePolicy,
 };
 pub use proposals::Proposals;
 pub use rules::{CheckSet, Delegation, Delegations, PolicyError, Rules};
 pub use ruling::{Act, Decision, Finding, Rewrite, Ruling};
 pub use schema::{SchemaCache, SchemaProblem};
+pub use surroundings::{Surroundings, Told, Unresolved};
 
 /// Whatever stands between a client and its servers.
 pub trait Gate: Send + std::fmt::Debug {

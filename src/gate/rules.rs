@@ -3,9 +3,9 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use super::{
-    Policy, SchemaCache, checks,
+    PathPolicy, Policy, SchemaCache, checks,
     checks::CheckId,
-    text::{self, ScanCache},
+    text::{self, Findings, Hidden, Hit},
 };
 use crate::protocol::{ServerName, strict};
 
@@ -82,7 +82,8 @@ pub struct Rules {
     policy: Arc<Policy>,
     checks: CheckSet,
     schemas: Arc<SchemaCache>,
-    scans: Arc<ScanCache>,
+    scans: Arc<Findings<Hit>>,
+    concealed: Arc<Findings<Hidden>>,
 }
 
 impl Rules {
@@ -112,14 +113,32 @@ impl Rules {
         }
         let named = policy.servers.iter().map(|(server, settings)| (vec!["servers", server.as_str()], settings));
         for (path, settings) in named.chain([(vec!["default"], &policy.default)]) {
+            let server = settings;
             if let Some(unknown) = settings.scan.except.iter().find(|id| !text::is_rule(id)) {
                 return Err(PolicyError {
                     unknown: Some((unknown.clone(), text::rule_ids().collect())),
                     ..error(&[&path[..], &["scan", "except"]].concat(), format!("the scan has no rule '{unknown}'"))
                 });
             }
-            if let Some((key, what)) = settings.wire.problem() {
-                return Err(error(&[&path[..], &["wire", key]].concat(), what));
+            if let Some(unknown) = settings.hidden.unknown() {
+                return Err(PolicyError {
+                    unknown: Some((unknown.to_owned(), text::Concealment::ALL.map(text::Concealment::as_str).to_vec())),
+                    ..error(&[&path[..], &["hidden", "except"]].concat(), format!("nothing hides by '{unknown}'"))
+                });
+            }
+            let sections = [
+                ("wire", settings.wire.problem()),
+                ("lists", settings.lists.problem()),
+                ("launch", settings.launch.problem()),
+                ("listen", settings.listen.problem()),
+                ("budget", settings.budget.problem()),
+                ("build", settings.build.problem()),
+                ("paths", settings.paths.as_ref().and_then(PathPolicy::problem)),
+            ];
+            for (section, problem) in sections {
+                if let Some((key, what)) = problem {
+                    return Err(error(&[&path[..], &[section, key]].concat(), what));
+                }
             }
             if let Some((keys, what)) = settings.requests.problem() {
                 return Err(error(&[&path[..], &["requests"], &keys].concat(), what));
@@ -132,6 +151,9 @@ impl Rules {
             }
             for (tool, settings) in &settings.tools {
                 let path = [&path[..], &["tools", tool.as_str()]].concat();
+                if let Some((keys, what)) = settings.problem(server) {
+                    return Err(error(&[&path[..], &keys].concat(), what));
+                }
                 let at = |more: &[&'static str]| [&path[..], more].concat();
                 let under = |more: &[&'static str], key| [&at(more)[..], &[key]].concat();
                 if let Some(show) = &settings.show {
@@ -153,7 +175,9 @@ impl Rules {
                 }
             }
         }
-        Ok(Self { policy: Arc::new(policy), checks: on, schemas, scans: Arc::default() })
+        let scans = Arc::new(Findings::by(text::scan_node));
+        let concealed = Arc::new(Findings::by(text::concealed_in));
+        Ok(Self { policy: Arc::new(policy), checks: on, schemas, scans, concealed })
     }
 
     /// The same policy with other checks on.
@@ -178,7 +202,12 @@ impl Rules {
     }
 
     /// What the scan found in definitions so far.
-    pub fn scans(&self) -> &ScanCache {
+    pub fn scans(&self) -> &Findings<Hit> {
         &self.scans
+    }
+
+    /// What was found hidden in definitions so far.
+    pub fn concealed(&self) -> &Findings<Hidden> {
+        &self.concealed
     }
 }

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use super::{
     Act, Approval, CheckSet, Consent, Decision, Delegation, Delegations, Event, Gate as _, Guarded, Head, Hop, Layer,
-    Opening, Passing, Reach, Rewrite, Rules, Ruling, SchemaCache, Verb, Via, checks::CheckId,
+    Opening, Passing, Reach, Rewrite, Rules, Ruling, SchemaCache, Told, Verb, Via, checks::CheckId,
 };
 use crate::protocol::{Direction, Id, Message, ServerName};
 
@@ -68,6 +68,16 @@ impl Driver {
         let delegations =
             Delegations::from([("board".into(), Delegation { token: "made-up-token".to_owned(), scopes: Vec::new() })]);
         Self::of(Guarded::new(rules(settings).with_checks(rest), delegations))
+    }
+
+    /// A gate with one check on that is told of names and links outside.
+    pub(super) fn within(check: &str, settings: &str, names: &[(&str, &[&[&str]])], links: &[(&str, &str)]) -> Self {
+        let only = CheckSet::none().with(CheckId::parse(check).unwrap(), true);
+        let answer = |answer: &&[&str]| answer.iter().map(|address| address.parse().unwrap()).collect();
+        let names = names.iter().map(|(name, answers)| ((*name).to_owned(), answers.iter().map(answer).collect()));
+        let links = links.iter().map(|(from, to)| ((*from).to_owned(), (*to).to_owned()));
+        let told = Arc::new(Told::new(names.collect(), links.collect()));
+        Self::of(Guarded::new(rules(settings).with_checks(only), Delegations::new()).with_surroundings(told))
     }
 
     pub(super) fn of(gate: Guarded) -> Self {
@@ -171,16 +181,16 @@ impl Driver {
         self.exchange("tools/call", &format!(r#"{{"name":"{tool}","arguments":{arguments}}}"#), result)
     }
 
-    /// The session opens, or not.
-    pub(super) fn opening(&mut self, reach: Reach, env: &[(&str, &str)]) -> Outcome {
+    /// A server is to be started in this way.
+    pub(super) fn opening(&mut self, reach: Reach, env: &[(&str, &str)], layer: Layer) -> Outcome {
         let env: BTreeMap<_, _> = env.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
-        let opening = Opening { server: self.server.clone(), reach, env, layer: Layer::User };
-        Outcome { ruling: self.gate.decide(&Event::Opening(&opening)), sent: format!("{opening:?}") }
+        let opening = Opening { server: self.server.clone(), reach, env, layer };
+        Outcome { ruling: self.gate.decide(&Event::Opening(&opening)), sent: format!("{:?}", opening.reach) }
     }
 
     /// The session opens.
     pub(super) fn open(&mut self, reach: Reach, env: &[(&str, &str)]) -> Rewrite {
-        match self.opening(reach, env).ruling.decision {
+        match self.opening(reach, env, Layer::User).ruling.decision {
             Decision::Forward => Rewrite::default(),
             Decision::Rewrite(rewrite) => rewrite,
             Decision::Refuse { .. } => panic!("the opening was refused"),
@@ -270,6 +280,12 @@ impl Answer {
     #[track_caller]
     pub(super) fn code(&self, code: i64) -> &Self {
         assert_eq!(self.0.error().unwrap().member("code").unwrap().as_number(), Some(code.to_string().as_str()));
+        self
+    }
+
+    #[track_caller]
+    pub(super) fn says(&self, text: &str) -> &Self {
+        assert!(self.0.text().contains(text), "{}", self.0.text());
         self
     }
 

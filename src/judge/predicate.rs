@@ -1,5 +1,7 @@
 //! Whether a predicate holds of a transcript.
 
+use std::collections::HashSet;
+
 use crate::{
     case::{LaunchedAs, Predicate, ReplyWants, Seen, StateIs},
     protocol::{
@@ -20,10 +22,16 @@ pub fn holds(predicate: &Predicate, transcript: &Transcript, first: &ServerName)
         Predicate::ClientGot(seen) => counted(seen, transcript.at_client()),
         Predicate::State(state) => state_is(state, transcript, first),
         Predicate::Launched(wanted) => launched(wanted, transcript, first),
-        Predicate::Reply(wants) => transcript.marked(&wants.of).any(|mark| reply_is(wants, mark)),
+        Predicate::Reply(wants) => {
+            let mut matching = transcript.marked(&wants.of).filter(|mark| reply_is(wants, mark));
+            match wants.exactly {
+                Some(wanted) => matching.count() == wanted,
+                None => matching.next().is_some(),
+            }
+        }
         Predicate::Unchanged(step) => {
-            let mut marks = transcript.marked(&step.of).peekable();
-            marks.peek().is_some() && marks.all(|mark| is_unchanged(mark, transcript))
+            let marks: Vec<&Mark> = transcript.marked(&step.of).collect();
+            !marks.is_empty() && all_unchanged(&marks, transcript)
         }
         Predicate::Not(inner) => !holds(inner, transcript, first),
         Predicate::Any(any) => any.iter().any(|inner| holds(inner, transcript, first)),
@@ -180,6 +188,19 @@ pub(super) fn is_unchanged(mark: &Mark, transcript: &Transcript) -> bool {
     transcript
         .crossings(Leg::Upstream, Direction::Replyward)
         .any(|crossing| crossing.server == mark.server && crossing.message.raw() == body)
+}
+
+/// The same of many marks, in one pass over the transcript.
+fn all_unchanged(marks: &[&Mark], transcript: &Transcript) -> bool {
+    if let [mark] = marks {
+        return is_unchanged(mark, transcript);
+    }
+    let replies = transcript.crossings(Leg::Upstream, Direction::Replyward);
+    let sent: HashSet<_> = replies.map(|crossing| (&crossing.server, crossing.message.raw())).collect();
+    marks.iter().all(|mark| match &mark.answer {
+        Answer::Reply(body) => sent.contains(&(&mark.server, body)),
+        _ => false,
+    })
 }
 
 #[cfg(test)]

@@ -102,8 +102,9 @@ impl Suite {
             .filter_map(|case| {
                 // The same ids as scripted: only what placeholders stand for differs.
                 let scripted = known.iter().find(|prepared| prepared.case.id == case.id)?;
-                let rules = scripted.rules.clone();
-                Some(Arc::new(Prepared { case, servers: BTreeMap::new(), rules, live: Some(Arc::clone(&live)) }))
+                let (rules, surroundings) = (scripted.rules.clone(), scripted.surroundings.afresh());
+                let (servers, live) = (BTreeMap::new(), Some(Arc::clone(&live)));
+                Some(Arc::new(Prepared { case, servers, rules, surroundings, live }))
             })
             .collect();
         self.live = Some(live);

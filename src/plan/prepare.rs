@@ -8,7 +8,7 @@ use crate::{
     digest::Fingerprint,
     endpoint::Prototype,
     fixture::{Source, SourceError, Step},
-    gate::{CheckId, Policy, Rules, SchemaCache},
+    gate::{CheckId, Policy, Rules, SchemaCache, Told},
     protocol::ServerName,
 };
 
@@ -21,6 +21,8 @@ pub struct Prepared {
     pub servers: BTreeMap<ServerName, Arc<Prototype>>,
     /// Its policy, compiled.
     pub rules: Rules,
+    /// The world outside, as each of its gates is told of it afresh.
+    pub surroundings: Told,
     /// The live server that takes the place of its fixture; then `servers` is empty.
     pub live: Option<Arc<Live>>,
 }
@@ -158,7 +160,9 @@ fn prepare(
         })?;
         servers.insert(name, Arc::new(prototype));
     }
-    Ok(Prepared { case: Arc::clone(case), servers, rules: rules.clone(), live: None })
+    let surroundings = case.body.surroundings.as_ref().and_then(|name| corpus.surroundings.get(name));
+    let surroundings = surroundings.map(|told| Told::new(told.names.clone(), told.links.clone())).unwrap_or_default();
+    Ok(Prepared { case: Arc::clone(case), servers, rules: rules.clone(), surroundings, live: None })
 }
 
 /// Which overlay is the one that doesn't apply.

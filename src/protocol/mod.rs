@@ -23,6 +23,8 @@ pub const INVALID_REQUEST: i64 = -32600;
 pub const METHOD_NOT_FOUND: i64 = -32601;
 /// JSON-RPC: the parameters don't fit the method; MCP uses it for unknown tools too.
 pub const INVALID_PARAMS: i64 = -32602;
+/// MCP from 2026-07-28: a header says something else than the body.
+pub const HEADER_MISMATCH: i64 = -32020;
 /// The reference gate's own refusals: in JSON-RPC's implementation-defined
 /// range, so that they can't be taken for the server's words (protocol rule 14).
 pub const REFUSED: i64 = -32050;

@@ -126,7 +126,7 @@ impl Relay {
     }
 
     /// The gate's own answer to a request of the server's.
-    fn to_server(&mut self, body: Bytes) -> Frame {
+    fn answer_server(&mut self, body: Bytes) -> Frame {
         let Some(headers) = self.dress.clone() else { return Frame::line(Exchange::NONE, body) };
         self.answers += 1;
         Frame { exchange: Exchange(OWN - self.answers), carrier: Carrier::Request { verb: Verb::Post, headers }, body }
@@ -182,7 +182,7 @@ impl Relay {
                 }
                 (vec![frame], None)
             }
-            Decision::Refuse { reply, .. } => (instead, reply.map(|body| self.to_server(body))),
+            Decision::Refuse { reply, .. } => (instead, reply.map(|body| self.answer_server(body))),
         }
     }
 

@@ -17,16 +17,32 @@ use crate::{
 #[derive(Clone, Debug)]
 pub struct SharedGate(Arc<Mutex<Inner>>);
 
-#[derive(Debug)]
+/// Makes a gate as it is at its start.
+type Make = Box<dyn Fn() -> Box<dyn Gate> + Send>;
+
 struct Inner {
     gate: Box<dyn Gate>,
+    make: Make,
     trail: Trail,
 }
 
+impl std::fmt::Debug for Inner {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Inner").field("gate", &self.gate).field("trail", &self.trail).finish_non_exhaustive()
+    }
+}
+
 impl SharedGate {
-    /// Shares a gate.
-    pub fn new(gate: Box<dyn Gate>) -> Self {
-        Self(Arc::new(Mutex::new(Inner { gate, trail: Trail::default() })))
+    /// Shares the gate that `make` makes.
+    pub fn new(make: impl Fn() -> Box<dyn Gate> + Send + 'static) -> Self {
+        let (gate, trail) = (make(), Trail::default());
+        Self(Arc::new(Mutex::new(Inner { gate, make: Box::new(make), trail })))
+    }
+
+    /// Puts a new gate in the place of this one, which knows only what it stored.
+    pub fn restart(&self) {
+        let mut inner = self.lock();
+        inner.gate = (inner.make)();
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {

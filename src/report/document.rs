@@ -154,7 +154,10 @@ pub struct TrialLine {
     pub status: &'static str,
     /// The checks that acted, by the gate's own account.
     pub stopped_by: Vec<String>,
-    /// Whether that is the check that the case names.
+    /// The check that the case names for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
+    /// Whether the checks that acted are, or include, the one that the case names.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub attribution: Option<Attribution>,
     /// Why, where it did not come out as its arm has it.
@@ -277,6 +280,7 @@ fn line(record: &Record) -> TrialLine {
         outcome: record.verdict.as_ref().map_or("inconclusive", |verdict| verdict.outcome.as_str()),
         status: record.status().as_str(),
         stopped_by: record.stopped_by.clone(),
+        by: record.case.body.by.clone(),
         attribution: record.attribution(),
         reasons: match (&record.verdict, &record.untested) {
             _ if record.standing() == Standing::AsExpected => Vec::new(),

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::{Counted, NotTested};
+use super::{Counted, Document, NotTested};
+use crate::score::Attribution;
 
 /// `47/52 80–96%`: so many of so many, and the interval by clusters.
 pub(super) fn counted(counted: &Counted) -> String {
@@ -50,6 +51,26 @@ pub(super) fn groups(not_tested: &[NotTested]) -> Vec<Group<'_>> {
         .collect();
     groups.sort_by(|a, b| b.trials.cmp(&a.trials).then(a.reason.cmp(b.reason)));
     groups
+}
+
+/// What stopped attacks in an arm that their cases had named another check for,
+/// in plain words, each once: case, arm, reason.
+pub(super) fn otherwise(document: &Document) -> Vec<String> {
+    let mut lines: Vec<_> = document
+        .trials
+        .iter()
+        .filter_map(|trial| {
+            let how = match trial.attribution? {
+                Attribution::AsNamed => return None,
+                Attribution::Otherwise => format!("stopped by {}", trial.stopped_by.join(", ")),
+                Attribution::Unclaimed => "stopped, and no check says that it acted".to_owned(),
+            };
+            Some(format!("{} ({}): names {}, {how}", trial.case, trial.arm, trial.by.as_deref().unwrap_or_default()))
+        })
+        .collect();
+    lines.sort_unstable();
+    lines.dedup();
+    lines
 }
 
 /// The first `most` of some words, and how many there are besides.

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::{
     ArmFigures, Document,
-    figure::{change, counted, groups, some},
+    figure::{change, counted, groups, otherwise, some},
 };
 use crate::gate::checks;
 
@@ -31,6 +31,7 @@ pub fn render(document: &Document) -> String {
     arms(document, &mut out);
     ablation(document, &mut out);
     categories(document, &mut out);
+    another_reason(document, &mut out);
     not_tested(document, &mut out);
     how_to_read(&mut out);
     glossary(&mut out);
@@ -101,6 +102,20 @@ fn categories(document: &Document, out: &mut String) {
     rows.sort_by_key(|row| row.0);
     for (name, arm, attacks, benign) in rows {
         let _ = writeln!(out, "| {name} | {} | {} | {attacks} | {benign} |", arm.name, arm.transport);
+    }
+    out.push('\n');
+}
+
+fn another_reason(document: &Document, out: &mut String) {
+    let lines = otherwise(document);
+    if lines.is_empty() {
+        return;
+    }
+    out.push_str(
+        "## Stopped for another reason\n\nBy the gate's own account, not by the check that the case names.\n\n",
+    );
+    for line in lines {
+        let _ = writeln!(out, "- {line}");
     }
     out.push('\n');
 }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::{
     ArmFigures, Document,
-    figure::{change, counted, groups, hits, some},
+    figure::{change, counted, groups, hits, otherwise, some},
     style::{Style, Tone, wrapped},
 };
 use crate::{plan::Arm, score::Rate};
@@ -44,6 +44,7 @@ pub fn render(document: &Document, style: Style) -> String {
         let _ = writeln!(out, "\n{}", style.paint(Tone::Strong, "What each check is worth"));
         let _ = writeln!(out, "{}", ablation(document, style));
     }
+    another_reason(document, style, &mut out);
     not_tested(document, style, &mut out);
     out
 }
@@ -123,6 +124,21 @@ fn ablation(document: &Document, style: Style) -> String {
     let legend = "Attacks stopped with every check but this one, how many fewer that is, and with this one alone; those \
                   that nothing else stops; honest cases that only it refuses. Each case on its cheapest transport.";
     format!("{}\n{}", style.fitted(table, NARROW), style.paint(Tone::Dim, &wrapped(legend, style.width())))
+}
+
+fn another_reason(document: &Document, style: Style, out: &mut String) {
+    let lines = otherwise(document);
+    if lines.is_empty() {
+        return;
+    }
+    let title = format!("Stopped for another reason: {}", lines.len());
+    let _ = writeln!(out, "\n{}", style.paint(Tone::Warn, &title));
+    for line in lines.iter().take(MOST_GROUPS) {
+        let _ = writeln!(out, "  {line}");
+    }
+    if lines.len() > MOST_GROUPS {
+        let _ = writeln!(out, "  … and {} more, all in the report", lines.len() - MOST_GROUPS);
+    }
 }
 
 fn not_tested(document: &Document, style: Style, out: &mut String) {

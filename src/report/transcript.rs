@@ -6,7 +6,7 @@ use super::style::{Style, Tone};
 use crate::{
     protocol::{Direction, Leg, Message, Shape, strict::Node},
     score::Record,
-    transcript::{Act, Crossing, Event, Trail, Transcript},
+    transcript::{Act, Crossing, Event, Trail, TrailEntry, Transcript},
 };
 
 /// How much is shown before the first byte that differs.
@@ -49,32 +49,18 @@ pub fn lanes(transcript: &Transcript, style: Style) -> String {
     let several = transcript.states.len() > 1;
     let differs = divergence(transcript);
     let mut out = format!("  {}\n", style.paint(Tone::Dim, &format!("{:<lane$} │ server", "client")));
-    for event in &transcript.events {
-        let line = match event {
-            Event::Crossed(crossing) => {
-                let marked = differs.as_ref().is_some_and(|found| found.is(crossing));
-                let text = pad(&words(crossing, several, marked), lane);
-                let text = if marked { style.paint(Tone::Warn, &text) } else { text };
-                match crossing.leg {
-                    Leg::Downstream => format!("{text} │"),
-                    Leg::Upstream => format!("{:lane$} │ {text}", ""),
-                }
-            }
-            Event::Launched { server, argv, .. } => {
-                let what = format!("· {server} is launched: {}", visible(argv.join(" ").as_bytes()));
-                style.paint(Tone::Dim, &clip(&what, style.width() - 2))
-            }
-            Event::Acted(what) => style.paint(Tone::Dim, &clip(&format!("· {what}"), style.width() - 2)),
-            Event::Closed { leg, reason, .. } => {
-                let text = pad(&format!("× {reason}"), lane);
-                match leg {
-                    Leg::Downstream => format!("{text} │"),
-                    Leg::Upstream => format!("{:lane$} │ {text}", ""),
-                }
-            }
-            Event::Trouble(what) => style.paint(Tone::Bad, &clip(&format!("! {what}"), style.width() - 2)),
-        };
-        let _ = writeln!(out, "  {}", line.trim_end());
+    let shown = shown(&transcript.events, differs.as_ref());
+    let mut left_out = 0;
+    for (event, shown) in transcript.events.iter().zip(shown) {
+        if !shown {
+            left_out += 1;
+            continue;
+        }
+        if left_out > 0 {
+            let _ = writeln!(out, "  {}", style.paint(Tone::Dim, &format!("⋮ {left_out} more like these")));
+            left_out = 0;
+        }
+        let _ = writeln!(out, "  {}", line(event, several, differs.as_ref(), lane, style).trim_end());
     }
     if let Some(found) = differs {
         out.push_str(&found.show(style));
@@ -82,17 +68,63 @@ pub fn lanes(transcript: &Transcript, style: Style) -> String {
     out
 }
 
+/// Which events of a long transcript are shown: the first and the last ones, and
+/// those around the first divergence.
+fn shown(events: &[Event], differs: Option<&Divergence<'_>>) -> Vec<bool> {
+    const ENDS: usize = 40;
+    const AROUND: usize = 6;
+    let is_it = |event: &Event| match event {
+        Event::Crossed(crossing) => differs.is_some_and(|found| found.is(crossing)),
+        _ => false,
+    };
+    let places: Vec<_> = events.iter().enumerate().filter(|(_, event)| is_it(event)).map(|(at, _)| at).collect();
+    let near = |at: usize| places.iter().any(|place| place.abs_diff(at) <= AROUND);
+    (0..events.len()).map(|at| at < ENDS || at + ENDS >= events.len() || near(at)).collect()
+}
+
+/// One event in its lane.
+fn line(event: &Event, several: bool, differs: Option<&Divergence<'_>>, lane: usize, style: Style) -> String {
+    match event {
+        Event::Crossed(crossing) => {
+            let marked = differs.is_some_and(|found| found.is(crossing));
+            let text = pad(&words(crossing, several, marked), lane);
+            let text = if marked { style.paint(Tone::Warn, &text) } else { text };
+            match crossing.leg {
+                Leg::Downstream => format!("{text} │"),
+                Leg::Upstream => format!("{:lane$} │ {text}", ""),
+            }
+        }
+        Event::Launched { server, argv, .. } => {
+            let what = format!("· {server} is launched: {}", visible(argv.join(" ").as_bytes()));
+            style.paint(Tone::Dim, &clip(&what, style.width() - 2))
+        }
+        Event::Acted(what) => style.paint(Tone::Dim, &clip(&format!("· {what}"), style.width() - 2)),
+        Event::Closed { leg, reason, .. } => {
+            let text = pad(&format!("× {reason}"), lane);
+            match leg {
+                Leg::Downstream => format!("{text} │"),
+                Leg::Upstream => format!("{:lane$} │ {text}", ""),
+            }
+        }
+        Event::Trouble(what) => style.paint(Tone::Bad, &clip(&format!("! {what}"), style.width() - 2)),
+    }
+}
+
 /// What the gate says that it did; it attributes, and never judges.
 fn decisions(trail: &Trail, style: Style) -> String {
     let mut out = String::new();
-    for entry in &trail.0 {
+    let is_same =
+        |a: &TrailEntry, b: &TrailEntry| (&a.check, &a.rule, a.act, &a.why) == (&b.check, &b.rule, b.act, &b.why);
+    for run in trail.0.chunk_by(is_same) {
+        let [entry, ..] = run else { continue };
         let act = match entry.act {
             Act::Refused => "refused",
             Act::Withheld => "withheld",
             Act::Rewrote => "rewrote",
             Act::Noted => "noted",
         };
-        let line = format!("  gate: {}/{} {act}: {}", entry.check, entry.rule, entry.why);
+        let times = if run.len() > 1 { format!(" (×{})", run.len()) } else { String::new() };
+        let line = format!("  gate: {}/{} {act}{times}: {}", entry.check, entry.rule, entry.why);
         let _ = writeln!(out, "{}", style.paint(Tone::Dim, &clip(&line, style.width())));
     }
     out
@@ -219,4 +251,34 @@ fn clip(text: &str, width: usize) -> String {
 
 fn pad(text: &str, width: usize) -> String {
     format!("{:<width$}", clip(text, width))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{protocol::ServerName, transcript::Dress};
+
+    #[test]
+    fn a_long_transcript_shows_its_ends_and_its_first_divergence() {
+        let crossing = |leg, n: usize, text: &str| {
+            Event::Crossed(Crossing {
+                leg,
+                direction: Direction::Replyward,
+                server: ServerName::from("s"),
+                message: Message::new(format!(r#"{{"jsonrpc":"2.0","id":{n},"result":{{"{text}":1}}}}"#)),
+                dress: Dress::default(),
+            })
+        };
+        let mut transcript = Transcript::default();
+        transcript.states.insert(ServerName::from("s"), serde_json::Value::Null);
+        for n in 0..3000 {
+            transcript.events.push(crossing(Leg::Upstream, n, "same"));
+            transcript.events.push(crossing(Leg::Downstream, n, if n == 1500 { "other" } else { "same" }));
+        }
+        let shown = lanes(&transcript, Style::new(false, 100));
+        assert!(shown.lines().count() < 110, "{shown}");
+        for part in ["←≠ 1500 result", "2999 result", "← 0 result", "more like these"] {
+            assert!(shown.contains(part), "{part}: {shown}");
+        }
+    }
 }

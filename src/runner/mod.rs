@@ -3,6 +3,7 @@
 //! The runner knows no judge, no score and no report: it turns a [`Trial`] into
 //! a [`Played`] and calls whoever wants it.
 
+mod approvals;
 mod schedule;
 mod trial;
 mod wiring;

@@ -4,9 +4,9 @@ use std::{collections::BTreeMap, panic::AssertUnwindSafe, path::PathBuf, sync::A
 
 use futures_util::FutureExt as _;
 
-use super::wiring::Wiring;
+use super::{approvals, wiring::Wiring};
 use crate::{
-    gate::{Delegation, Delegations, Gate, Guarded, Naive},
+    gate::{Delegation, Delegations, Guarded, Naive},
     plan::{Prepared, Trial},
     relay::SharedGate,
     session::{Deadlines, Session},
@@ -44,7 +44,7 @@ pub struct Played {
 /// takes the run with it.
 pub async fn play(trial: &Trial, settings: &Settings) -> Played {
     let recorder = Recorder::default();
-    let gate = gate(trial).map(SharedGate::new);
+    let gate = gate(trial);
     let attempt = AssertUnwindSafe(attempt(trial, settings, gate.clone(), recorder.clone())).catch_unwind();
     let patience = settings.trial + start(trial);
     let trouble = match tokio::time::timeout(patience, attempt).await {
@@ -82,12 +82,22 @@ fn start(trial: &Trial) -> Duration {
     trial.prepared.live.as_ref().map_or(Duration::ZERO, |live| live.program.start)
 }
 
-fn gate(trial: &Trial) -> Option<Box<dyn Gate>> {
+/// The gate of a trial. One that restarts is made anew from the same rules,
+/// delegations and store.
+fn gate(trial: &Trial) -> Option<SharedGate> {
     let rules = &trial.prepared.rules;
     match trial.arm.checks(rules.checks()) {
-        Some(checks) => Some(Box::new(Guarded::new(rules.with_checks(checks), delegations(&trial.prepared)))),
+        Some(checks) => {
+            let (rules, delegations) = (rules.with_checks(checks), delegations(&trial.prepared));
+            let store = approvals::store(&trial.prepared.case.body.host);
+            let surroundings = Arc::new(trial.prepared.surroundings.afresh());
+            Some(SharedGate::new(move || {
+                let gate = Guarded::new(rules.clone(), delegations.clone());
+                Box::new(gate.with_store(Arc::clone(&store)).with_surroundings(Arc::clone(&surroundings) as _))
+            }))
+        }
         None if trial.arm == crate::plan::Arm::Direct => None,
-        None => Some(Box::new(Naive)),
+        None => Some(SharedGate::new(|| Box::new(Naive))),
     }
 }
 

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Attribution, Record, ablation, technique};
+use super::{Attribution, Record, ablation, coverage, technique};
 use crate::{
     case::{Kind, Level},
     fixture::suggest,
@@ -204,15 +204,14 @@ fn techniques(suite: &Suite, findings: &mut Findings) {
     const RULE: &str = "techniques are known and covered";
     for (source, file) in &suite.corpus.files {
         if !technique::is_known(&file.technique) {
-            let known = technique::TECHNIQUES.iter().map(|(id, _)| *id);
+            let known = technique::TECHNIQUES.iter().map(|known| known.id);
             let hint = suggest(&file.technique, known).map(|hint| format!("; {hint}")).unwrap_or_default();
             let message = format!("{}: there is no technique '{}'{hint}", file.id, file.technique);
             findings.error(RULE, source.name(), message);
         }
     }
-    let used: BTreeSet<&str> = suite.corpus.files.iter().map(|(_, file)| file.technique.as_str()).collect();
-    for (id, title) in technique::TECHNIQUES.iter().filter(|(id, _)| !used.contains(id)) {
-        findings.note(RULE, "", format!("{id} {title}: not covered"));
+    for (row, hole) in coverage(suite).holes() {
+        findings.note(RULE, "", format!("{} {}: {hole}", row.technique, row.name));
     }
 }
 
@@ -224,6 +223,10 @@ fn unused(suite: &Suite, findings: &mut Findings) {
         files().flat_map(|file| file.servers.iter().map(|server| server.fixture.as_str())).collect();
     for name in suite.corpus.servers.keys().filter(|name| !fixtures.contains(name.as_str())) {
         findings.error(RULE, &format!("fixtures/servers/{name}.toml"), "no case uses it".to_owned());
+    }
+    let told: BTreeSet<&str> = files().filter_map(|file| file.surroundings.as_deref()).collect();
+    for name in suite.corpus.surroundings.keys().filter(|name| !told.contains(name.as_str())) {
+        findings.error(RULE, &format!("fixtures/surroundings/{name}.toml"), "no case uses it".to_owned());
     }
     let policies: BTreeSet<&str> = files().map(|file| file.policy.as_str()).collect();
     for name in suite.policies.keys().filter(|name| !policies.contains(name.as_str())) {

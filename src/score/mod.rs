@@ -4,6 +4,7 @@
 //! there is no single composite that lets one thing rescue another.
 
 mod ablation;
+mod coverage;
 mod lint;
 mod rate;
 mod record;
@@ -11,8 +12,9 @@ mod scorecard;
 mod technique;
 
 pub use ablation::{Ablation, ablation};
+pub use coverage::{Count, Coverage, Covered, coverage};
 pub use lint::{Finding, Severity, lint};
 pub use rate::Rate;
 pub use record::{Attribution, Record, Standing};
 pub use scorecard::{Category, Scorecard, scorecard, scorecards};
-pub use technique::{TECHNIQUES, is_known};
+pub use technique::{OUT_OF_REACH, TECHNIQUES, Technique, is_known};

@@ -5,6 +5,7 @@
 
 mod peer;
 mod play;
+mod send;
 mod wire;
 
 pub use play::{Deadlines, Session, World};

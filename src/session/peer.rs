@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use bytes::Bytes;
 
 use crate::{
-    case::Until,
+    case::{OwnHeaders, Until},
     protocol::{Direction, Id, Leg, Message, ServerName, Shape},
     transcript::{Answer, Crossing, Dress, Event, Recorder},
     transport::{Carrier, Connection, Exchange, Form, Frame, Headers, Verb, header},
@@ -44,17 +44,15 @@ impl Peer {
         exchange: Exchange,
         body: Bytes,
         verb: Verb,
-        own: &BTreeMap<String, String>,
+        own: &OwnHeaders,
     ) {
         let (carrier, dress) = if self.http {
             self.open_exchanges.insert(exchange);
             let mut headers = self.headers.clone();
-            for (name, value) in own {
+            for (name, values) in own {
                 let name = name.to_lowercase();
                 headers.retain(|(known, _)| *known != name);
-                if !value.is_empty() {
-                    headers.push((name, value.clone()));
-                }
+                headers.extend(values.sent().iter().map(|value| (name.clone(), value.clone())));
             }
             let name = match verb {
                 Verb::Post => "POST",

@@ -2,16 +2,16 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use base64::Engine as _;
 use bytes::Bytes;
 use tokio::time::Instant;
 
 use super::{
     peer::{Awaited, Peer},
+    send::Sent,
     wire,
 };
 use crate::{
-    case::{self, Case, Emit, Launch, List, Mutation, Obey, Open, Step, Until},
+    case::{self, Case, Emit, Launch, List, Mutation, Open, OwnHeaders, Step, Until},
     protocol::{Direction, Id, Leg, Message, Revision, ServerName, Shape, strict::Node},
     transcript::{Answer, Event, Mark, Recorder},
     transport::{Close, Connection, Exchange, Headers, Verb},
@@ -52,6 +52,9 @@ pub trait World {
     /// The host approves what the server lists now.
     fn approve(&mut self, server: &ServerName);
 
+    /// The gate, if there is one, restarts with what it stored.
+    fn restart(&mut self);
+
     /// The user consents to one call of `tool`, with these arguments (JSON text).
     fn consent(&mut self, server: &ServerName, tool: &str, arguments: &str);
 
@@ -68,27 +71,21 @@ pub trait World {
 /// The client in the middle of a case.
 #[derive(Debug)]
 pub struct Session<'a, W> {
-    case: &'a Case,
+    pub(super) case: &'a Case,
     revision: Revision,
-    recorder: Recorder,
+    pub(super) recorder: Recorder,
     deadlines: Deadlines,
     world: W,
-    peers: BTreeMap<ServerName, Peer>,
-    labels: std::vec::IntoIter<String>,
-    next: u64,
-}
-
-/// A request that was sent: its mark, and what it waits for.
-struct Sent {
-    mark: Mark,
-    awaited: Awaited,
+    pub(super) peers: BTreeMap<ServerName, Peer>,
+    labels: Vec<(String, &'a Step)>,
+    pub(super) next: u64,
 }
 
 impl<'a, W: World> Session<'a, W> {
     /// A client before its first step.
     pub fn new(case: &'a Case, revision: Revision, recorder: Recorder, deadlines: Deadlines, world: W) -> Self {
-        let labels: Vec<_> = case::labels(&case.body.steps).into_iter().map(|(label, _)| label).collect();
-        Self { case, revision, recorder, deadlines, world, peers: BTreeMap::new(), labels: labels.into_iter(), next: 0 }
+        let labels = case::labels(&case.body.steps);
+        Self { case, revision, recorder, deadlines, world, peers: BTreeMap::new(), labels, next: 0 }
     }
 
     /// Plays every step, then closes and takes in what still comes.
@@ -98,7 +95,7 @@ impl<'a, W: World> Session<'a, W> {
     pub async fn play(mut self) -> Result<W, String> {
         let case = self.case;
         for step in &case.body.steps {
-            self.step(step).await?;
+            self.step(step, None).await?;
         }
         for (_, peer) in std::mem::take(&mut self.peers) {
             self.close(peer).await;
@@ -106,11 +103,13 @@ impl<'a, W: World> Session<'a, W> {
         Ok(self.world)
     }
 
-    async fn step(&mut self, step: &Step) -> Result<(), String> {
-        let server = step.server().cloned().unwrap_or_else(|| self.case.first_server());
-        match step {
-            Step::Open(open) => self.open(&server, open).await?,
-            Step::List(list) => self.list(&server, list).await?,
+    /// Plays a step as authored, or as its `n`th repetition has it.
+    async fn step(&mut self, authored: &'a Step, n: Option<usize>) -> Result<(), String> {
+        let server = authored.server().cloned().unwrap_or_else(|| self.case.first_server());
+        let filled = n.map(|n| authored.nth(n));
+        match filled.as_ref().unwrap_or(authored) {
+            Step::Open(open) => self.open(&server, self.label(authored), open).await?,
+            Step::List(list) => self.list(&server, &self.label(authored), list).await?,
             Step::Approve(_) => {
                 self.world.approve(&server);
                 self.recorder.event(Event::Acted(format!("the host approves what {server} lists")));
@@ -132,9 +131,23 @@ impl<'a, W: World> Session<'a, W> {
                 }
                 self.recorder.event(Event::Acted(format!("the client reconnects to {server}")));
             }
-            Step::Together(steps) => self.together(steps).await?,
+            Step::Restart(_) => {
+                for (_, peer) in std::mem::take(&mut self.peers) {
+                    self.close(peer).await;
+                }
+                self.world.restart();
+                self.recorder.event(Event::Acted("the gate restarts".to_owned()));
+            }
+            Step::Together(_) => self.together(authored.inner(), n).await?,
+            Step::Repeat(repeat) => {
+                for n in 1..=repeat.times {
+                    for step in authored.inner() {
+                        Box::pin(self.step(step, Some(n))).await?;
+                    }
+                }
+            }
             Step::Call(_) | Step::Request(_) | Step::Notify(_) | Step::Send(_) | Step::Obey(_) => {
-                if let Some(sent) = self.send_step(&server, step).await? {
+                if let Some(sent) = self.send_step(&server, authored, n).await? {
                     self.settle(&server, vec![sent]).await?;
                 }
             }
@@ -142,98 +155,14 @@ impl<'a, W: World> Session<'a, W> {
         Ok(())
     }
 
-    async fn together(&mut self, steps: &[Step]) -> Result<(), String> {
-        let mut by_server: BTreeMap<ServerName, Vec<Sent>> = BTreeMap::new();
-        for step in steps {
-            let server = step.server().cloned().unwrap_or_else(|| self.case.first_server());
-            if let Some(sent) = self.send_step(&server, step).await? {
-                by_server.entry(server).or_default().push(sent);
-            }
-        }
-        for (server, sent) in by_server {
-            self.settle(&server, sent).await?;
-        }
-        Ok(())
-    }
-
-    /// Sends what a step sends; `None` where the host saw no reason to.
-    async fn send_step(&mut self, server: &ServerName, step: &Step) -> Result<Option<Sent>, String> {
-        let label = self.labels.next().unwrap_or_default();
-        let id = self.fresh_id();
-        let none = BTreeMap::new();
-        let mut verb = Verb::Post;
-        let (body, until, id, own): (Bytes, Until, Option<Id>, _) = match step {
-            Step::Call(call) => {
-                (wire::request(&id, "tools/call", Some(&wire::call(call))).into(), call.until, Some(id), &call.headers)
-            }
-            Step::Obey(Obey { seen, call }) => {
-                if !self.client_saw(seen) {
-                    return Ok(None);
-                }
-                (wire::request(&id, "tools/call", Some(&wire::call(call))).into(), call.until, Some(id), &call.headers)
-            }
-            Step::Request(request) => {
-                let text = wire::request(&id, &request.method, request.params.as_deref());
-                (text.into(), request.until, Some(id), &request.headers)
-            }
-            Step::Notify(notify) => {
-                (wire::notification(&notify.method, notify.params.as_deref()).into(), Until::Sent, None, &none)
-            }
-            Step::Send(raw) => {
-                verb = match raw.verb {
-                    case::Verb::Post => Verb::Post,
-                    case::Verb::Get => Verb::Get,
-                    case::Verb::Delete => Verb::Delete,
-                };
-                let body: Bytes = match (&raw.text, &raw.base64) {
-                    (None, None) if verb != Verb::Post => Bytes::new(),
-                    (Some(text), _) => text.replace("{{id}}", &id.to_json()).into(),
-                    (None, Some(text)) => base64::engine::general_purpose::STANDARD
-                        .decode(text)
-                        .map_err(|error| format!("step '{label}': not base64: {error}"))?
-                        .into(),
-                    (None, None) => return Err(format!("step '{label}' sends neither text nor base64")),
-                };
-                let own = Message::new(body.clone()).id().cloned();
-                (body, raw.until, own, &raw.headers)
-            }
-            _ => return Err(format!("step '{label}' can't stand in a group")),
-        };
-        Ok(Some(self.send(server, label, id, until, body, (verb, own)).await?))
-    }
-
-    async fn send(
-        &mut self,
-        server: &ServerName,
-        label: String,
-        id: Option<Id>,
-        until: Until,
-        body: Bytes,
-        (verb, own): (Verb, &BTreeMap<String, String>),
-    ) -> Result<Sent, String> {
-        self.next += 1;
-        let exchange = Exchange(self.next);
-        let message = Message::new(body.clone());
-        let mark = Mark {
-            label,
-            server: server.clone(),
-            id: id.clone(),
-            method: message.method().map(str::to_owned),
-            tool: message.called_tool().map(str::to_owned),
-            sent: body.clone(),
-            answer: Answer::NotAwaited,
-        };
-        let peer = self.peers.get_mut(server).ok_or_else(|| format!("{server} was not opened"))?;
-        peer.send(&self.recorder, exchange, body, verb, own).await;
-        // On HTTP even a notification has a response, and waiting for it keeps
-        // the order of steps.
-        let nothing_comes = until == Until::Sent && !(peer.http && mark.id.is_none());
-        let answer = nothing_comes.then_some(Answer::NotAwaited);
-        Ok(Sent { mark, awaited: Awaited { id, exchange, until, answer } })
+    /// What a step is called, whichever repetition of it this is.
+    pub(super) fn label(&self, authored: &Step) -> String {
+        let found = self.labels.iter().find(|(_, step)| std::ptr::eq(*step, authored));
+        found.map(|(label, _)| label.clone()).unwrap_or_default()
     }
 
     /// Waits until everything that was sent is answered, and records the marks.
-    async fn settle(&mut self, server: &ServerName, sent: Vec<Sent>) -> Result<Vec<Mark>, String> {
+    pub(super) async fn settle(&mut self, server: &ServerName, sent: Vec<Sent>) -> Result<Vec<Mark>, String> {
         let (mut marks, mut awaited): (Vec<Mark>, Vec<Awaited>) =
             sent.into_iter().map(|sent| (sent.mark, sent.awaited)).unzip();
         let deadline = Instant::now() + self.deadlines.step;
@@ -269,14 +198,13 @@ impl<'a, W: World> Session<'a, W> {
             };
             if let Some(reply) = peer.take(&self.recorder, &frame, awaited) {
                 self.next += 1;
-                peer.send(&self.recorder, Exchange(self.next), reply, Verb::Post, &BTreeMap::new()).await;
+                peer.send(&self.recorder, Exchange(self.next), reply, Verb::Post, &OwnHeaders::new()).await;
             }
         }
         Ok(())
     }
 
-    async fn open(&mut self, server: &ServerName, open: &Open) -> Result<(), String> {
-        let label = self.labels.next().unwrap_or_default();
+    async fn open(&mut self, server: &ServerName, label: String, open: &Open) -> Result<(), String> {
         if !self.peers.contains_key(server) {
             let used = self.case.servers().find(|(name, _)| name == server);
             let launch = open.launch.as_ref().or(used.and_then(|(_, used)| used.launch.as_ref()));
@@ -340,10 +268,9 @@ impl<'a, W: World> Session<'a, W> {
         Ok(())
     }
 
-    async fn list(&mut self, server: &ServerName, list: &List) -> Result<(), String> {
+    async fn list(&mut self, server: &ServerName, label: &str, list: &List) -> Result<(), String> {
         /// A careless client follows any cursor; the harness must still end.
         const PAGES: usize = 200;
-        let label = self.labels.next().unwrap_or_default();
         let method = wire::listing(list.what.as_deref())?;
         let mut cursor = None;
         for _ in 0..PAGES {
@@ -351,7 +278,7 @@ impl<'a, W: World> Session<'a, W> {
             let params = cursor.take().map(|cursor: String| format!(r#"{{"cursor":{cursor}}}"#));
             let text = wire::request(&id, method, params.as_deref());
             let sent = self
-                .send(server, label.clone(), Some(id), Until::Reply, text.into(), (Verb::Post, &list.headers))
+                .send(server, label.to_owned(), Some(id), Until::Reply, text.into(), (Verb::Post, &list.headers))
                 .await?;
             let marks = self.settle(server, vec![sent]).await?;
             if let Some(Answer::Reply(reply)) = marks.first().map(|mark| &mark.answer) {
@@ -408,7 +335,7 @@ impl<'a, W: World> Session<'a, W> {
             let answers = reply.as_ref().and_then(|reply| Message::new(reply.clone()).id().cloned());
             if let Some(reply) = reply {
                 self.next += 1;
-                peer.send(&self.recorder, Exchange(self.next), reply, Verb::Post, &BTreeMap::new()).await;
+                peer.send(&self.recorder, Exchange(self.next), reply, Verb::Post, &OwnHeaders::new()).await;
             }
             if arrived {
                 // What the server says next, it says as one that was answered.
@@ -464,13 +391,13 @@ impl<'a, W: World> Session<'a, W> {
         }
     }
 
-    fn client_saw(&self, text: &str) -> bool {
+    pub(super) fn client_saw(&self, text: &str) -> bool {
         self.recorder.with(|transcript| {
             transcript.at_client().any(|crossing| crate::transcript::holds_text(&crossing.message, text))
         })
     }
 
-    fn fresh_id(&mut self) -> Id {
+    pub(super) fn fresh_id(&mut self) -> Id {
         self.next += 1;
         Id::Number(self.next.to_string())
     }

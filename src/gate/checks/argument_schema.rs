@@ -8,10 +8,7 @@ use crate::{
         Check, Context, Docs, Event, Proposals, SchemaProblem,
         json::{is_plain, nearest, with_fractions},
     },
-    protocol::{
-        INVALID_PARAMS,
-        strict::{Kind, Note},
-    },
+    protocol::{INVALID_PARAMS, strict::Kind},
 };
 
 /// See the module.
@@ -25,7 +22,7 @@ static DOCS: Docs = Docs {
     what: "Holds the arguments of every call to the host's schema where the policy gives one, and else to the input \
            schema that the server listed last. They are judged as sent: `\"3\"`, `1.5` and `true` are no integers, \
            `5.0` is one, null is no absent value. Arguments that are not an object, and duplicate keys anywhere in \
-           the call, are refused whether a schema is known or not. Where a schema can't be compiled (a reference \
+           them, are refused whether a schema is known or not. Where a schema can't be compiled (a reference \
            that leaves the document, a broken or an exploding schema), its tool can't be called.",
     why: "A server that reads more than the schema says is reached by arguments that nobody looked at; a gate that \
           coerces approves one value and forwards another.",
@@ -55,9 +52,8 @@ impl Check for ArgumentSchema {
         if arguments.is_some_and(|arguments| !matches!(arguments.kind, Kind::Object(_))) {
             return proposals.refuse_as(INVALID_PARAMS, "not-an-object", "the call's arguments are not an object");
         }
-        let twice = document.notes.iter().any(|note| matches!(note, Note::DuplicateKey { .. }));
-        if twice || arguments.is_some_and(|arguments| !is_plain(document, arguments)) {
-            let why = "the call has a key twice in one object, or nests too deep";
+        if arguments.is_some_and(|arguments| !is_plain(document, arguments)) {
+            let why = "the arguments have a key twice in one object, or nest too deep";
             return proposals.refuse_as(INVALID_PARAMS, "duplicate-key", why);
         }
         let Some(name) = name else { return };
@@ -192,7 +188,6 @@ mod tests {
                 gate.call(tool, bad).refuses("duplicate-key");
             }
         }
-        gate.req("tools/call", r#"{"name":"read","arguments":{},"arguments":{"x":1}}"#).refuses("duplicate-key");
         let deep = format!(r#"{{"filter":{}{}}}"#, "[".repeat(600), "]".repeat(600));
         gate.call("open", &deep).refuses("duplicate-key");
     }

@@ -9,11 +9,19 @@ use super::Check;
 
 mod argument_schema;
 mod argument_scope;
+mod call_budget;
 mod content_type;
+mod continuation;
 mod definition_pins;
 mod delegated_identity;
 mod description_scan;
+mod hidden_text;
 mod host_schema;
+mod launch_consent;
+mod list_integrity;
+mod name_collision;
+mod origin;
+mod path_scope;
 mod protocol_version;
 mod redirects;
 mod reply_correlation;
@@ -22,26 +30,40 @@ mod result_shape;
 mod server_requests;
 mod session_binding;
 mod size_limits;
+mod stale_listing;
+mod strict_envelope;
 mod tool_allowlist;
+mod trust_framing;
 
 /// Every check, in the order in which findings are reported.
 pub const ALL: &[&dyn Check] = &[
-    &reply_correlation::ReplyCorrelation,
+    &strict_envelope::StrictEnvelope,
     &size_limits::SizeLimits,
+    &reply_correlation::ReplyCorrelation,
     &protocol_version::ProtocolVersion,
     &content_type::ContentType,
     &redirects::Redirects,
     &session_binding::SessionBinding,
+    &origin::Origin,
     &tool_allowlist::ToolAllowlist,
     &host_schema::HostSchema,
+    &list_integrity::ListIntegrity,
+    &hidden_text::HiddenText,
     &description_scan::DescriptionScan,
     &definition_pins::DefinitionPins,
+    &name_collision::NameCollision,
     &argument_schema::ArgumentSchema,
     &argument_scope::ArgumentScope,
+    &path_scope::PathScope,
     &delegated_identity::DelegatedIdentity,
+    &call_budget::CallBudget,
     &result_shape::ResultShape,
     &result_scope::ResultScope,
+    &continuation::Continuation,
+    &trust_framing::TrustFraming,
+    &stale_listing::StaleListing,
     &server_requests::ServerRequests,
+    &launch_consent::LaunchConsent,
 ];
 
 /// A check's permanent id.

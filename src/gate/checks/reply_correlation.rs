@@ -1,10 +1,10 @@
 //! `reply-correlation`: every reply belongs to one request in flight.
 
-use super::CheckId;
+use super::{super::check, CheckId};
 use crate::{
     gate::{Check, Context, Docs, Event, Passing, Progress, Proposals},
     protocol::{
-        Direction, INVALID_REQUEST, Message, PARSE_ERROR, Shape,
+        Direction, INVALID_REQUEST, Message, Shape,
         strict::{Kind, Node},
     },
 };
@@ -21,21 +21,20 @@ static DOCS: Docs = Docs {
            a well-formed error, and with `jsonrpc` exactly \"2.0\". Where a reply can only have been meant for the \
            one request in flight, that request is answered with the refusal, so that nobody waits for ever. Progress \
            passes only for a token of a request in flight, and only forwards. A second request under an id in flight \
-           is refused. What is no single JSON-RPC message (a log line, a batch) never passes in either direction.",
+           is refused. What the server says that is no JSON-RPC message (a log line, say) never passes.",
     why: "Whoever can answer under another request's id, or twice, chooses what the model believes that a tool said; \
           and a client that meets two requests under one id crosses their answers.",
     misses: "A wrong reply under the right id: a server may always lie about its own answer. With several requests \
              in flight, the one whose reply came under an invented id is not known and runs into the client's own \
-             deadline. Batches are refused in every revision, 2025-03-26 included.",
+             deadline. Batches, and what is wrong with the client's own messages, are strict-envelope's.",
     example: r#"{"jsonrpc":"2.0","id":"1","result":{}} as the reply to a request with id 1"#,
     source: "T06, C14; rust-sdk#1017, #938; claude-ai-mcp#539; protocol rules 2 to 9, 104, 105",
     rules: &[
         ("late-or-duplicate", "a reply to a request that was answered or cancelled is dropped"),
         ("wrong-id", "a reply under an id that nobody asked with"),
-        ("version", "`jsonrpc` is not exactly \"2.0\""),
+        ("version", "the `jsonrpc` of the server's message is not exactly \"2.0\""),
         ("malformed", "a reply with both a result and an error, with neither, or with an error of the wrong form"),
-        ("no-message", "text that is no JSON-RPC message"),
-        ("batch", "several messages in one"),
+        ("no-message", "text of the server that is no JSON-RPC message"),
         ("id-in-use", "a request under an id that is in flight"),
         ("unknown-progress", "progress for a request that isn't in flight"),
         ("stalled-progress", "progress that doesn't move on"),
@@ -50,28 +49,13 @@ impl Check for ReplyCorrelation {
     fn inspect(&self, context: &Context<'_>, event: &Event<'_>, proposals: &mut Proposals) {
         let Event::Passing(Passing { direction, message, .. }) = event else { return };
         match direction {
-            Direction::Requestward => requestward(context, message, proposals),
+            Direction::Requestward if context.id_in_use => {
+                let why = "another request with this id has not been answered yet";
+                proposals.refuse_as(INVALID_REQUEST, "id-in-use", why);
+            }
+            Direction::Requestward => {}
             Direction::Replyward => replyward(context, event, message, proposals),
         }
-    }
-}
-
-fn requestward(context: &Context<'_>, message: &Message, proposals: &mut Proposals) {
-    match message.shape() {
-        // An HTTP GET or DELETE carries no message.
-        Shape::Broken if message.raw().is_empty() => {}
-        Shape::Broken => proposals.refuse_as(PARSE_ERROR, "no-message", "the text is not JSON"),
-        Shape::Other => proposals.refuse_as(INVALID_REQUEST, "no-message", "the text is no JSON-RPC message"),
-        Shape::Batch => {
-            proposals.refuse_as(INVALID_REQUEST, "batch", "messages are taken one at a time, never as a batch");
-        }
-        _ if !version_is_right(message) => {
-            proposals.refuse_as(INVALID_REQUEST, "version", "the message's `jsonrpc` is not \"2.0\"");
-        }
-        _ if context.id_in_use => {
-            proposals.refuse_as(INVALID_REQUEST, "id-in-use", "another request with this id has not been answered yet");
-        }
-        _ => {}
     }
 }
 
@@ -79,7 +63,8 @@ fn replyward(context: &Context<'_>, event: &Event<'_>, message: &Message, propos
     let facts = context.server(event);
     match message.shape() {
         Shape::Broken => proposals.discard("no-message", "the server sent text that is not JSON"),
-        Shape::Batch => instead(context, event, proposals, "batch", "the server answered with a batch"),
+        // A batch is for `strict-envelope` to refuse.
+        Shape::Batch => {}
         Shape::Other => match message.id().filter(|id| facts.in_flight.contains_key(id)) {
             Some(id) => {
                 let why = "the server's reply has neither a result nor an error";
@@ -95,13 +80,13 @@ fn replyward(context: &Context<'_>, event: &Event<'_>, message: &Message, propos
             if context.answered.is_none() {
                 return orphan(context, event, message, proposals);
             }
-            if !version_is_right(message) {
+            if !check::is_jsonrpc_2(message) {
                 proposals.refuse("version", "the server's reply has a `jsonrpc` other than \"2.0\"");
             } else if let Some(why) = malformed(message) {
                 proposals.refuse("malformed", why);
             }
         }
-        Shape::Request | Shape::Notification if !version_is_right(message) => {
+        Shape::Request | Shape::Notification if !check::is_jsonrpc_2(message) => {
             proposals.discard("version", "the server's message has a `jsonrpc` other than \"2.0\"");
         }
         Shape::Request | Shape::Notification => match context.progress {
@@ -116,25 +101,13 @@ fn replyward(context: &Context<'_>, event: &Event<'_>, message: &Message, propos
 
 /// A reply that answers no request in flight.
 fn orphan(context: &Context<'_>, event: &Event<'_>, message: &Message, proposals: &mut Proposals) {
-    if message.id().is_some_and(|id| context.server(event).settled.contains(id)) {
-        proposals.discard("late-or-duplicate", "the request was answered or cancelled before");
+    let is_late = message.id().is_some_and(|id| context.server(event).settled.contains(id));
+    let (rule, why) = if is_late {
+        ("late-or-duplicate", "the request was answered or cancelled before")
     } else {
-        instead(context, event, proposals, "wrong-id", "the server answered under an id that nobody asked with");
-    }
-}
-
-/// Answers the one request in flight in the place of a reply that can only
-/// have been meant for it.
-fn instead(context: &Context<'_>, event: &Event<'_>, proposals: &mut Proposals, rule: &'static str, why: &'static str) {
-    match context.server(event).only_in_flight() {
-        Some(id) => proposals.refuse_instead_of(id.clone(), rule, why),
-        None => proposals.discard(rule, why),
-    }
-}
-
-fn version_is_right(message: &Message) -> bool {
-    let mut versions = message.root().map_or(&[][..], Node::members).iter().filter(|member| member.key == "jsonrpc");
-    versions.next().is_some_and(|member| member.value.as_str() == Some("2.0")) && versions.next().is_none()
+        ("wrong-id", "the server answered under an id that nobody asked with")
+    };
+    check::refuse_orphan(context, event, message, proposals, rule, why);
 }
 
 fn malformed(message: &Message) -> Option<&'static str> {
@@ -223,8 +196,7 @@ mod tests {
         for noise in ["Server started", "", "{}", "42"] {
             gate.tell(noise).drops("no-message");
         }
-        gate.tell(r#"[{"jsonrpc":"2.0","id":7,"result":{}}]"#).refuses("batch").answers("7");
-        gate.ask(r#"[{"jsonrpc":"2.0","id":8,"method":"ping"}]"#).refuses("batch");
+        gate.tell(r#"{"jsonrpc":"2.0","id":7,"result":{}}"#).passes();
     }
 
     #[test]

@@ -1,15 +1,12 @@
 //! `result-scope`: a success holds what was asked for and no more.
 
-use super::{
-    super::check,
-    CheckId,
-    result_shape::{halves_agree, structured},
-};
+use super::{super::check, CheckId};
 use crate::{
     gate::{
         Check, Context, Docs, Event, InFlight, Proposals, ResultScope as Scope, ToolPolicy,
         check::Says,
-        json::{is_plain, same},
+        json::{same, whole},
+        payload::each_json,
     },
     protocol::strict::{self, Document, Kind, Node},
 };
@@ -67,45 +64,16 @@ impl Check for ResultScope {
 type Verdict = Result<(), (&'static str, &'static str)>;
 
 fn judge(scope: &Scope, tool: &ToolPolicy, call: &InFlight, document: &Document, result: &Node) -> Verdict {
-    const NOTHING: Verdict =
-        Err(("nothing-to-judge", "the result can't be shown to be within its scope: not all of it is plain JSON"));
-    if !is_plain(document, result) {
-        return NOTHING;
-    }
+    let nothing = ("nothing-to-judge", "the result can't be shown to be within its scope: not all of it is plain JSON");
     let limit = limit(scope, tool, call)?;
-    let blocks = result.member("content").map_or(&[][..], Node::items);
-    let texts: Vec<_> = blocks.iter().map(json_text).collect();
-    let structured = structured(result);
-    let has_json = texts.iter().any(Option::is_some);
-    if (has_json && !texts.iter().all(Option::is_some)) || (!has_json && structured.is_none()) {
-        return NOTHING;
-    }
-    for text in texts.iter().flatten() {
-        if !is_plain(text, &text.root) {
-            return NOTHING;
-        }
-        within(scope, limit, &text.root)?;
-    }
-    match structured {
-        // What says the same as a text that was judged is judged.
-        Some(node) if !matches!(&texts[..], [Some(text)] if halves_agree(node, &text.root)) => {
-            within(scope, limit, node)
-        }
-        _ => Ok(()),
-    }
-}
-
-/// The JSON object or array in a text block.
-fn json_text(block: &Node) -> Option<Document> {
-    let text = block.member("text").filter(|_| block.member("type").and_then(Node::as_str) == Some("text"))?;
-    let json = strict::parse(text.as_str()?.as_bytes()).ok()?;
-    matches!(json.root.kind, Kind::Object(_) | Kind::Array(_)).then_some(json)
+    each_json(document, result, nothing, |json| within(scope, limit, json))
 }
 
 /// How many items may come; `None` where nothing limits them.
 fn limit(scope: &Scope, tool: &ToolPolicy, call: &InFlight) -> Result<Option<usize>, (&'static str, &'static str)> {
     let Some(name) = &scope.limit else { return Ok(scope.limit_default) };
-    let count = |node: &Node| node.as_number().and_then(whole);
+    // Who asks for more than a million asks for no number that means anything.
+    let count = |node: &Node| node.as_number().and_then(whole).filter(|count| *count <= 1_000_000);
     let arguments = call.request.params().and_then(|params| params.member("arguments"));
     if let Some(given) = arguments.and_then(|arguments| arguments.member(name)) {
         let unknown = ("no-limit", "how many items the call asked for can't be told");
@@ -113,17 +81,6 @@ fn limit(scope: &Scope, tool: &ToolPolicy, call: &InFlight) -> Result<Option<usi
     }
     let pinned = tool.pinned.get(name).and_then(|text| strict::parse(text.as_bytes()).ok());
     Ok(pinned.and_then(|pinned| count(&pinned.root)).or(scope.limit_default))
-}
-
-/// `5`, `5.0` and `5e0` ask for five.
-fn whole(text: &str) -> Option<usize> {
-    let number: f64 = text.parse().ok()?;
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "a whole number from 0 to a million is cut nowhere"
-    )]
-    (number.fract() == 0.0 && (0.0..=1e6).contains(&number)).then_some(number as usize)
 }
 
 fn within(scope: &Scope, limit: Option<usize>, json: &Node) -> Verdict {

@@ -1,11 +1,16 @@
 //! `result-shape`: a success looks like what was promised.
 
-use super::{super::check, CheckId, argument_schema::unusable};
+use super::{
+    super::{check, documents::active as documents},
+    CheckId,
+    argument_schema::unusable,
+};
 use crate::{
     gate::{
         Check, Context, Docs, Event, Proposals, TextForm,
         check::Says,
-        json::{is_plain, nearest, same_but_rounded},
+        json::{is_plain, nearest},
+        payload::{halves_agree, structured},
     },
     protocol::strict::{self, Document, Kind, Node},
 };
@@ -22,13 +27,19 @@ static DOCS: Docs = Docs {
            has `structuredContent` that fits; where it has that and one text block of JSON, both say the same, up to \
            rounding and up to the `{\"result\": …}` that some frameworks wrap around. Where the policy asks for one \
            JSON text, it is exactly that, without duplicate keys, and fits the policy's schema. Failures \
-           (`isError`) and error replies are never judged: they have their own words.",
+           (`isError`) and error replies are not held to any of this: they have their own words. Pictures in SVG \
+           that run or load something are refused wherever a client may show them: in results of calls (of failed \
+           ones too), of `resources/read` and of `prompts/get`; pages in HTML where the policy says so. They are read \
+           as XML and as a browser reads HTML.",
     why: "The model reads the text and the host's code reads the structure; a result whose halves differ shows each \
-          another truth. What is promised to be JSON and isn't is where prose is smuggled in.",
+          another truth. What is promised to be JSON and isn't is where prose is smuggled in. A picture with a script in it runs in the \
+          client that shows it.",
     misses: "What well-formed values say: text in a result is data and passes. Text that is not JSON beside \
-             `structuredContent` is not compared. The start of a task is not judged.",
+             `structuredContent` is not compared. The start of a task is not judged. A picture's address in Markdown \
+             text, which a client may load, passes as the text that it is; so do XML that is neither SVG nor HTML, PDF, what a page in HTML loads from elsewhere, \
+             and code that a client makes a picture of by itself. What a link in a picture leads to is not followed.",
     example: r#"{"content":[{"type":"text","text":"{\"ok\":true}"}],"structuredContent":{"ok":false}}"#,
-    source: "R05; mcp-context-forge#4135, typescript-sdk#654; protocol rule 120",
+    source: "R05, R08; mcp-context-forge#4135, typescript-sdk#654; protocol rule 120",
     rules: &[
         ("ambiguous", "two readers may take the result for a success and for a failure"),
         ("no-content", "a success without an array of typed blocks, or with a block of the wrong form"),
@@ -38,6 +49,8 @@ static DOCS: Docs = Docs {
         ("halves-differ", "the text and the structured content say different things"),
         ("not-one-json", "the policy asks for one JSON text, and it isn't"),
         ("text-schema-broken", "the JSON text breaks the policy's schema"),
+        ("active", "a picture or a page runs or loads something when it is shown"),
+        ("active-unreadable", "a picture or a page can't be read, and so not be shown to be inert"),
     ],
 };
 
@@ -47,6 +60,9 @@ impl Check for ResultShape {
     }
 
     fn inspect(&self, context: &Context<'_>, event: &Event<'_>, proposals: &mut Proposals) {
+        if let Some((rule, why)) = documents(context, event) {
+            return proposals.refuse(rule, why);
+        }
         let Some(result) = check::call_result(context, event) else { return };
         match result.says {
             Says::Failure => return,
@@ -84,11 +100,6 @@ impl Check for ResultShape {
             None => {}
         }
     }
-}
-
-/// `structuredContent`, where it is given; some frameworks write null for absent.
-pub(super) fn structured(result: &Node) -> Option<&Node> {
-    result.member("structuredContent").filter(|node| node.kind != Kind::Null)
 }
 
 /// The text, where the content is exactly one text block.
@@ -147,18 +158,6 @@ fn output_schema(
             }
         }
     }
-}
-
-/// Whether the text is what the structured content says. A tool that returns no
-/// object has it wrapped as `{"result": …}` by some frameworks, which spread a
-/// list over one block an item.
-pub(super) fn halves_agree(structured: &Node, text: &Node) -> bool {
-    if same_but_rounded(structured, text) {
-        return true;
-    }
-    let [only] = structured.members() else { return false };
-    let one_item = || matches!(only.value.items(), [item] if same_but_rounded(item, text));
-    only.key == "result" && (same_but_rounded(&only.value, text) || one_item())
 }
 
 fn one_json(context: &Context<'_>, schema: Option<&str>, json: Option<&Document>, proposals: &mut Proposals) {

@@ -127,6 +127,7 @@ mod tests {
     const PING: &str = r#"{"jsonrpc":"2.0","id":7,"method":"ping"}"#;
     const ROSA: (&str, &str) = ("authorization", "Bearer rosa-made-up");
     const MARC: (&str, &str) = ("authorization", "Bearer marc-made-up");
+    const JSON: (&str, &str) = ("content-type", "application/json");
 
     fn open(gate: &mut Driver, who: &[(&str, &str)], id: &str) -> Outcome {
         gate.via(Verb::Post, who);
@@ -206,10 +207,10 @@ mod tests {
         gate.tell(reply).drops("foreign-reply");
         gate.via(Verb::Post, &[ROSA]).tell(reply).passes();
         let mut both = Driver::new("");
-        both.via(Verb::Post, &[ROSA]).ask(PING).passes();
-        both.via(Verb::Post, &[MARC]).ask(&PING.replace('7', "8")).passes();
+        both.via(Verb::Post, &[ROSA, JSON]).ask(PING).passes();
+        both.via(Verb::Post, &[MARC, JSON]).ask(&PING.replace('7', "8")).passes();
         both.tell(reply).drops("foreign-reply");
-        both.via(Verb::Post, &[ROSA]).tell(reply).passes();
+        both.via(Verb::Post, &[ROSA, JSON]).tell(reply).passes();
     }
 
     #[test]

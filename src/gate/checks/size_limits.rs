@@ -1,6 +1,6 @@
 //! `size-limits`: nothing is larger, deeper or longer than its reader can take.
 
-use super::CheckId;
+use super::{super::check, CheckId};
 use crate::{
     gate::{Check, Context, Docs, Event, Passing, Proposals},
     protocol::{Direction, Message, Shape, strict::Note},
@@ -12,24 +12,22 @@ pub(super) struct SizeLimits;
 
 static DOCS: Docs = Docs {
     id: CheckId::new("size-limits"),
-    summary: "messages that are too large or nested too deep, and listings that are too long",
-    leg: "both, discovery",
+    summary: "messages that are too large or nested too deep",
+    leg: "both",
     what: "Refuses messages with more bytes than `wire.max_reply_bytes` and `wire.max_request_bytes` allow (2,000,000 \
-           each unless the policy says otherwise), messages nested deeper than the gate itself reads, and a listing \
-           of more than `wire.max_list_items` definitions (1000), counted over all its pages. The request is \
-           answered with the refusal.",
+           each unless the policy says otherwise), and messages nested deeper than the gate itself reads. The \
+           request is answered with the refusal.",
     why: "A reply that fills the context or the memory of the host ends the session for everybody; and what lies \
           deeper than the gate reads passes unjudged to a reader that goes on.",
     misses: "Time: the deadline of 25 seconds is for whoever holds the clock, not for this check. The memory of the \
              relay, which has read a message whole before it is judged; the transport has a cap of its own. Many \
-             messages that are each small enough, and a listing whose pages are empty.",
+             messages that are each small enough; listings of many pages are list-integrity's.",
     example: "a tool result of 2,000,001 bytes",
     source: "R10, T07; CWE-770; memtrace-public#18; kali-mcp-server#84",
     rules: &[
         ("reply-too-large", "a message of the server with more bytes than allowed"),
         ("request-too-large", "a message of the client with more bytes than allowed"),
         ("too-deep", "values nested deeper than the gate reads"),
-        ("too-many-items", "a listing of more definitions than allowed"),
     ],
 };
 
@@ -39,9 +37,10 @@ impl Check for SizeLimits {
     }
 
     fn inspect(&self, context: &Context<'_>, event: &Event<'_>, proposals: &mut Proposals) {
-        let Event::Passing(Passing { direction, message, .. }) = event else { return };
+        let Event::Passing(passing) = event else { return };
+        let message = passing.message;
         let wire = &context.policy(event).wire;
-        let (limit, rule, why) = match direction {
+        let (limit, rule, why) = match passing.direction {
             Direction::Requestward => {
                 (wire.max_request_bytes, "request-too-large", "the message has more bytes than the policy allows")
             }
@@ -50,16 +49,9 @@ impl Check for SizeLimits {
             }
         };
         if message.raw().len() > limit {
-            refuse(context, *direction, message, proposals, rule, why);
+            refuse(context, event, passing, proposals, rule, why);
         } else if is_too_deep(message) {
-            refuse(context, *direction, message, proposals, "too-deep", "the message is nested too deep to be read");
-        }
-        if let Some(listing) = context.listing {
-            let so_far = context.server(event).listed_so_far.get(&listing.kind).copied().unwrap_or_default();
-            if so_far > wire.max_list_items {
-                let why = "the server lists more than the policy allows";
-                refuse(context, *direction, message, proposals, "too-many-items", why);
-            }
+            refuse(context, event, passing, proposals, "too-deep", "the message is nested too deep to be read");
         }
     }
 }
@@ -71,24 +63,29 @@ fn is_too_deep(message: &Message) -> bool {
 /// Refuses, with an answer only where the client waits for one.
 fn refuse(
     context: &Context<'_>,
-    direction: Direction,
-    message: &Message,
+    event: &Event<'_>,
+    passing: &Passing<'_>,
     proposals: &mut Proposals,
     rule: &'static str,
     why: &'static str,
 ) {
-    let waits = match direction {
-        Direction::Requestward => !matches!(message.shape(), Shape::Notification | Shape::Response),
-        Direction::Replyward => context.answered.is_some(),
-    };
-    if waits { proposals.refuse(rule, why) } else { proposals.discard(rule, why) }
+    let message = passing.message;
+    match (passing.direction, message.shape()) {
+        (Direction::Requestward, Shape::Notification | Shape::Response) => proposals.discard(rule, why),
+        (Direction::Requestward, _) => proposals.refuse(rule, why),
+        (Direction::Replyward, _) if context.answered.is_some() => proposals.refuse(rule, why),
+        (Direction::Replyward, Shape::Response) => {
+            check::refuse_orphan(context, event, message, proposals, rule, why);
+        }
+        (Direction::Replyward, _) => proposals.discard(rule, why),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use crate::gate::testing::Driver;
 
-    const SMALL: &str = "[servers.board.wire]\nmax_reply_bytes = 120\nmax_request_bytes = 90\nmax_list_items = 3\n";
+    const SMALL: &str = "[servers.board.wire]\nmax_reply_bytes = 120\nmax_request_bytes = 90\n";
 
     fn driver() -> Driver {
         Driver::only("size-limits", SMALL)
@@ -150,19 +147,5 @@ mod tests {
         gate.ask(&ask(512)).refuses("too-deep").answers("7");
         gate.ask(&ask(1)).passes();
         gate.tell(&tell(512)).refuses("too-deep").answers("7");
-    }
-
-    #[test]
-    fn a_listing_is_counted_over_its_pages() {
-        let mut gate = Driver::only("size-limits", "[servers.board.wire]\nmax_list_items = 3\n");
-        let two = r#"{"name":"a"},{"name":"b"}"#;
-        gate.list(&format!("[{two},{{}}]")).passes();
-        gate.list(&format!("[{two},{two}]")).refuses("too-many-items");
-        // The next listing begins anew; its second page is one too many.
-        gate.exchange("tools/list", "{}", &format!(r#"{{"tools":[{two}],"nextCursor":"n"}}"#)).passes();
-        gate.exchange("resources/list", "{}", r#"{"resources":[{"uri":"a:a"},{"uri":"a:b"}]}"#).passes();
-        let second = gate.exchange("tools/list", r#"{"cursor":"n"}"#, &format!(r#"{{"tools":[{two}]}}"#));
-        second.refuses("too-many-items");
-        gate.list(&format!("[{two}]")).passes();
     }
 }

@@ -4,19 +4,35 @@
 //! check's verdict depends on another's.
 
 mod asking;
+mod calls;
+mod continued;
 mod listed;
+mod names;
+mod pages;
+mod pinned;
+mod read;
 mod server;
 mod sessions;
+mod versions;
 
 use std::{collections::BTreeMap, sync::Arc};
 
 pub use asking::Asking;
 pub(super) use asking::question;
+pub use calls::{Calls, Count, Known};
+pub(super) use continued::{Given, Sought, Unclear};
+pub use continued::{Reading, Readings};
+pub use listed::Pass;
+pub use names::{NameClaim, NameClaims};
+pub use pages::{Page, Pages};
+pub use pinned::{PinFacts, Standing};
 pub use server::ServerFacts;
 pub use sessions::{Session, Sessions, StateUse, Who};
 pub(super) use sessions::{session, sessions};
+pub use versions::{Stale, Versions};
 
-use super::{Event, Listing, Opening, Passing, Rules};
+use self::pinned::Keeper;
+use super::{Event, Listing, Opening, Owner, Passing, PinStore, Rules};
 use crate::protocol::{Direction, Id, Message, ServerName};
 
 /// A request that the server has not answered yet.
@@ -30,6 +46,13 @@ pub struct InFlight {
     pub request: Message,
     /// Who sent it.
     pub who: Who,
+}
+
+impl InFlight {
+    /// Whether it asks for a listing from its beginning.
+    pub(super) fn is_first_page(&self) -> bool {
+        self.request.params().and_then(|params| params.member("cursor")).is_none()
+    }
 }
 
 /// A request of the server's that the client has not answered yet.
@@ -62,10 +85,14 @@ pub(super) struct Absorbed {
     pub(super) answered: Option<InFlight>,
     /// The definitions in the reply to a listing.
     pub(super) listing: Option<Listing>,
+    /// Where the page stands in its listing, for the reply to one.
+    pub(super) page: Option<Page>,
     /// The event is a request, and is in flight from now on.
     pub(super) taken: bool,
     /// The event is a request under an id that was in flight already.
     pub(super) id_in_use: bool,
+    /// For a request that makes the server do or disclose something.
+    pub(super) count: Option<Count>,
     /// For a progress notification of the server.
     pub(super) progress: Option<Progress>,
     /// The server's request that the client answers.
@@ -91,12 +118,15 @@ pub struct KnownTool {
     pub input_schema: Option<Arc<str>>,
     /// The output schema's raw text, where there is one.
     pub output_schema: Option<Arc<str>>,
+    /// Why two readers may take the definition for different things, if they may.
+    pub doubt: Option<&'static str>,
 }
 
 /// What is known of a session with all its servers.
 #[derive(Debug, Default)]
 pub struct Facts {
     servers: BTreeMap<ServerName, ServerFacts>,
+    names: NameClaims,
 }
 
 static NOTHING: std::sync::LazyLock<ServerFacts> = std::sync::LazyLock::new(ServerFacts::default);
@@ -107,6 +137,11 @@ impl Facts {
         self.servers.get(name).unwrap_or(&NOTHING)
     }
 
+    /// Which tool names were listed, over all servers.
+    pub fn names(&self) -> &NameClaims {
+        &self.names
+    }
+
     fn server_mut(&mut self, name: &ServerName) -> &mut ServerFacts {
         if !self.servers.contains_key(name) {
             self.servers.insert(name.clone(), ServerFacts::default());
@@ -115,35 +150,52 @@ impl Facts {
         self.servers.entry(name.clone()).or_default()
     }
 
-    /// Takes in an event before the checks see it.
-    pub(super) fn absorb(&mut self, rules: &Rules, event: &Event<'_>) -> Absorbed {
-        let policy = rules.policy().server(event.server());
+    /// Takes in an event before the checks see it. What it approves is kept in `store`.
+    pub(super) fn absorb(&mut self, rules: &Rules, store: &dyn PinStore, event: &Event<'_>) -> Absorbed {
+        let server = event.server();
+        let policy = rules.policy().server(server);
         let who = Who::of(event.via(), &policy.sessions.principals);
-        let facts = self.server_mut(event.server());
+        let facts = self.server_mut(server);
+        let keeper = policy.pins.map(|mode| Keeper { store, server, mode, messages: policy.pin_prompt_messages });
         match event {
-            Event::Opening(Opening { reach, .. }) => {
+            Event::Opening(opening) => {
+                let Opening { reach, .. } = opening;
                 facts.reach = Some(reach.clone());
-                // A new connection is a new id space; what was approved stays, but
-                // a server that was started anew may list other things.
-                facts.stale.extend(facts.first_seen.iter().copied());
+                facts.approved_reach.get_or_insert_with(|| reach.clone());
+                // A new connection is a new id space.
                 facts.in_flight.clear();
+                facts.calls.reconnected();
                 facts.settled.clear();
                 facts.progress.clear();
-                facts.paging.clear();
+                facts.passes.clear();
+                facts.pages.clear();
                 facts.negotiated = None;
                 facts.asked.clear();
                 facts.consents.clear();
                 facts.initialize = None;
                 facts.initialized = false;
                 facts.asking.remove(&None);
+                if let Some(keeper) = keeper {
+                    facts.pinned.opening(keeper, &Owner::of(opening));
+                }
             }
-            Event::Approval(_) => facts.approved(),
+            Event::Approval(_) => {
+                facts.approved_reach.clone_from(&facts.reach);
+                if let Some(keeper) = keeper {
+                    facts.pinned.approved(keeper);
+                }
+            }
             Event::Consent(consent) => facts.consented(consent.tool, consent.arguments),
             Event::Passing(Passing { direction: Direction::Requestward, message, .. }) => {
-                return Absorbed { who, ..facts.requested(message, who) };
+                return Absorbed { who, ..facts.requested(message, policy, who) };
             }
             Event::Passing(passing @ Passing { direction: Direction::Replyward, .. }) => {
-                return Absorbed { who, ..facts.replied(passing, policy, who) };
+                let absorbed = Absorbed { who, ..facts.replied(passing, policy, who, keeper) };
+                if let (Some(listing), Some(answered)) = (&absorbed.listing, &absorbed.answered) {
+                    let join = rules.policy().names.join.as_deref();
+                    self.names.listed(event.server(), listing, answered.is_first_page(), join);
+                }
+                return absorbed;
             }
             Event::Head(head) => facts.sessions.answered(head, who),
             Event::Hop(_) => {}
@@ -151,9 +203,18 @@ impl Facts {
         Absorbed { who, ..Absorbed::default() }
     }
 
-    /// A request was refused: it will never be answered by the server.
-    pub(super) fn refused(&mut self, server: &ServerName, id: &Id) {
-        self.server_mut(server).forget(id);
+    /// A message of the client was refused: the server never gets it. `taken`:
+    /// an answer would have been waited for.
+    pub(super) fn refused(&mut self, rules: &Rules, server: &ServerName, message: &Message, taken: bool) {
+        let policy = rules.policy().server(server);
+        let facts = self.server_mut(server);
+        if server::acts(message) {
+            facts.calls.refused(message, policy, taken);
+        }
+        // A second request under an id that is in flight leaves the first one waiting.
+        if let Some(id) = message.id().filter(|_| taken) {
+            facts.forget(id);
+        }
     }
 
     /// A request of the server's was refused: the client will never answer it.

@@ -3,14 +3,16 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::{
-    super::{Listing, ListingKind, Passing, PinMode, Reach, ServerPolicy, check},
-    Absorbed, Asked, Asking, InFlight, KnownTool, Progress, Sessions, Who,
+    super::{Listing, ListingKind, Passing, Reach, ServerPolicy, check},
+    Absorbed, Asked, Asking, Calls, InFlight, KnownTool, Pages, Pass, PinFacts, Progress, Readings, Sessions, Versions,
+    Who,
+    pinned::Keeper,
 };
 use crate::{
     digest::{Fingerprint, fingerprint},
     protocol::{
         Id, Message, Shape,
-        strict::{self, Node},
+        strict::{self, Kind, Node},
     },
 };
 
@@ -20,26 +22,21 @@ const REMEMBERED: usize = 4096;
 /// What is known of one server's session.
 #[derive(Debug, Default)]
 pub struct ServerFacts {
-    /// How it was reached.
+    /// How it was reached last, or was to be.
     pub reach: Option<Reach>,
+    /// How it was reached first, or when the host approved last: what a launch is
+    /// held against.
+    pub approved_reach: Option<Reach>,
     /// What the client asked and the server has not answered.
     pub in_flight: HashMap<Id, InFlight>,
     /// Requests that were answered or cancelled: a late reply to one is no attack.
     pub settled: BTreeSet<Id>,
     /// Tools as listed last.
     pub tools: BTreeMap<String, KnownTool>,
-    /// Fingerprints as listed last, by kind and name.
-    pub latest: BTreeMap<(ListingKind, String), Fingerprint>,
-    /// Approved fingerprints.
-    pub pins: BTreeMap<(ListingKind, String), Fingerprint>,
-    /// Kinds whose first listing is complete: from then on nothing is pinned unasked.
-    pub first_seen: BTreeSet<ListingKind>,
-    /// A `list_changed` came and the list has not been read again since.
-    pub stale: BTreeSet<ListingKind>,
-    /// The digest of the `instructions` that the server opened with last.
-    pub latest_instructions: Option<Fingerprint>,
-    /// Approved instructions; `Some(None)` where none were given at approval.
-    pub pinned_instructions: Option<Option<Fingerprint>>,
+    /// What is approved of it, where the policy pins.
+    pub pinned: PinFacts,
+    /// Listings that are being read, or were read last.
+    pub passes: BTreeMap<ListingKind, Pass>,
     /// How many definitions the latest listing had so far, over its pages.
     pub listed_so_far: BTreeMap<ListingKind, usize>,
     /// The protocol version that the session was opened in, where the policy allows it.
@@ -57,10 +54,16 @@ pub struct ServerFacts {
     pub sessions: Sessions,
     /// Calls that the user consented to and that have not been made.
     pub(super) consents: Vec<(String, Fingerprint)>,
+    /// Which calls were made.
+    pub calls: Calls,
+    /// Which documents are being read.
+    pub readings: Readings,
+    /// Which version opened, listed and answered.
+    pub versions: Versions,
     /// How far each progress token has come.
     pub(super) progress: HashMap<Id, f64>,
-    /// A `list` of several pages is being read: names seen so far.
-    pub(super) paging: BTreeMap<ListingKind, BTreeSet<String>>,
+    /// How the pages of the latest listing hang together.
+    pub pages: BTreeMap<ListingKind, Pages>,
 }
 
 impl ServerFacts {
@@ -81,18 +84,12 @@ impl ServerFacts {
     /// began a task, which goes on after its first reply.
     pub(super) fn forget(&mut self, id: &Id) -> Option<InFlight> {
         let gone = self.in_flight.remove(id)?;
+        self.calls.forget(id);
         let is_task = gone.request.params().is_some_and(|params| params.member("task").is_some());
         if let Some(token) = progress_token(&gone.request).filter(|_| !is_task) {
             self.progress.remove(&token);
         }
         Some(gone)
-    }
-
-    /// The host approves what was listed last. A list that is stale stays so:
-    /// nobody has seen what it became.
-    pub(super) fn approved(&mut self) {
-        self.pins = self.latest.clone();
-        self.pinned_instructions = Some(self.latest_instructions);
     }
 
     /// What the server asked for and said so far, in a session.
@@ -103,16 +100,20 @@ impl ServerFacts {
         self.asking.entry(who.session).or_default()
     }
 
-    pub(super) fn requested(&mut self, message: &Message, who: Who) -> Absorbed {
+    pub(super) fn requested(&mut self, message: &Message, policy: &ServerPolicy, who: Who) -> Absorbed {
         if message.is_call() {
             self.asking(who).spoke(message);
         }
+        let id_in_use =
+            message.shape() == Shape::Request && message.id().is_some_and(|id| self.in_flight.contains_key(id));
+        let taken = message.shape() == Shape::Request && message.id().is_some() && !id_in_use;
+        let count = acts(message).then(|| self.calls.requested(message, policy, taken));
         match (message.shape(), message.id(), message.method()) {
             (Shape::Request, Some(id), Some(method)) => {
                 // An id that is in flight stays with its first request; the
                 // second is for reply-correlation to object to.
-                if self.in_flight.contains_key(id) {
-                    return Absorbed { id_in_use: true, ..Absorbed::default() };
+                if id_in_use {
+                    return Absorbed { id_in_use, count, ..Absorbed::default() };
                 }
                 let tool = message.called_tool().map(str::to_owned);
                 if method == "initialize" {
@@ -125,7 +126,7 @@ impl ServerFacts {
                 if let Some(token) = progress_token(message) {
                     self.progress.insert(token, f64::NEG_INFINITY);
                 }
-                Absorbed { taken: true, consented, ..Absorbed::default() }
+                Absorbed { taken, consented, count, ..Absorbed::default() }
             }
             (Shape::Notification, _, Some("notifications/cancelled")) => {
                 let id = message.params().and_then(|params| params.member("requestId")).and_then(Id::of);
@@ -147,7 +148,7 @@ impl ServerFacts {
                 }
                 Absorbed { asked, ..Absorbed::default() }
             }
-            _ => Absorbed::default(),
+            _ => Absorbed { count, ..Absorbed::default() },
         }
     }
 
@@ -175,8 +176,14 @@ impl ServerFacts {
         found.map(|index| self.consents.remove(index)).is_some()
     }
 
-    pub(super) fn replied(&mut self, passing: &Passing<'_>, policy: &ServerPolicy, who: Who) -> Absorbed {
-        let (message, pins) = (passing.message, policy.pins);
+    pub(super) fn replied(
+        &mut self,
+        passing: &Passing<'_>,
+        policy: &ServerPolicy,
+        who: Who,
+        keeper: Option<Keeper<'_>>,
+    ) -> Absorbed {
+        let message = passing.message;
         match message.shape() {
             Shape::Notification => {
                 self.asking(who).notified(message);
@@ -191,23 +198,48 @@ impl ServerFacts {
                 {
                     return Absorbed { crossed: Some(request.clone()), ..Absorbed::default() };
                 }
+                self.calls.answered(id, check::failed(message));
                 let Some(answered) = self.forget(id) else { return Absorbed::default() };
                 self.remember(id.clone());
-                let listing =
-                    ListingKind::of(&answered.method).and_then(|kind| Listing::read(kind, message, pins.is_some()));
-                if let Some(listing) = &listing {
-                    let first_page = answered.request.params().and_then(|params| params.member("cursor")).is_none();
-                    self.listed(listing, message.raw(), first_page, pins);
+                let kind = ListingKind::of(&answered.method);
+                let listing = kind.and_then(|kind| Listing::read(kind, message, keeper.is_some()));
+                let mut page = None;
+                if let Some((kind, result)) = kind.zip(message.result()) {
+                    let cursor = answered.request.params().and_then(|params| params.member("cursor"));
+                    let cursor = cursor.filter(|cursor| !matches!(cursor.kind, Kind::Null));
+                    page = Some(self.pages.entry(kind).or_default().turned(cursor, result.member("nextCursor")));
+                    if let Some(listing) = &listing {
+                        let complete = self.listed(listing, message.raw(), cursor.is_none());
+                        if let (Some(keeper), Some(pass)) = (keeper, self.passes.get(&kind)) {
+                            self.pinned.page(keeper, listing, pass, cursor.is_none(), complete);
+                        }
+                        self.versions.listed(listing.kind, message, &policy.build, cursor.is_none());
+                    }
+                }
+                if answered.method == "tools/call" {
+                    self.versions.answered(message, &policy.build);
+                }
+                let tool = answered.tool.as_deref().and_then(|tool| policy.tools.get(tool));
+                if let Some(paging) = tool.and_then(|tool| tool.pages.as_ref()) {
+                    self.readings.answered(&answered.request, message, paging);
                 }
                 let mut reissued = false;
                 if let Some(result) = message.result() {
                     if answered.method == "initialize" {
                         reissued = self.sessions.opened(passing, &answered.request, answered.who);
-                        self.opened(message, policy);
                     }
                     self.sessions.handed_out(result, message.raw(), &answered.request, answered.who);
                 }
-                Absorbed { answered: Some(answered), listing, reissued, ..Absorbed::default() }
+                match answered.method.as_str() {
+                    "initialize" if message.result().is_some() => self.opened(message, policy, keeper),
+                    "prompts/get" => {
+                        if let Some(keeper) = keeper {
+                            self.pinned.got_prompt(keeper, &answered, message);
+                        }
+                    }
+                    _ => {}
+                }
+                Absorbed { answered: Some(answered), listing, page, reissued, ..Absorbed::default() }
             }
             _ => Absorbed::default(),
         }
@@ -235,11 +267,10 @@ impl ServerFacts {
         Absorbed { taken: true, ..Absorbed::default() }
     }
 
-    fn opened(&mut self, message: &Message, policy: &ServerPolicy) {
-        let text = message.result().and_then(|result| result.member("instructions"));
-        self.latest_instructions = text.and_then(Node::as_str).map(|text| Fingerprint::of(text.as_bytes()));
-        if policy.pins == Some(PinMode::FirstUse) {
-            self.pinned_instructions.get_or_insert(self.latest_instructions);
+    fn opened(&mut self, message: &Message, policy: &ServerPolicy, keeper: Option<Keeper<'_>>) {
+        self.versions.opened(message, &policy.build);
+        if let Some(keeper) = keeper {
+            self.pinned.initialized(keeper, message);
         }
         // What the policy doesn't allow opened nothing, whether or not a check is
         // there to say so.
@@ -250,22 +281,31 @@ impl ServerFacts {
 
     fn notified(&mut self, message: &Message) -> Absorbed {
         let mut progress = None;
-        match message.method() {
-            Some("notifications/tools/list_changed") => {
-                self.stale.insert(ListingKind::Tools);
+        let changed = match message.method() {
+            Some("notifications/tools/list_changed") => &[ListingKind::Tools][..],
+            Some("notifications/resources/list_changed") => &[ListingKind::Resources, ListingKind::Templates],
+            Some("notifications/prompts/list_changed") => &[ListingKind::Prompts],
+            Some("notifications/progress") => {
+                progress = Some(self.progressed(message));
+                &[]
+            }
+            _ => &[],
+        };
+        for &kind in changed {
+            self.changed(kind);
+            self.versions.announced(kind);
+            if kind == ListingKind::Tools {
                 // Consent was given to the tool as it was.
                 self.consents.clear();
             }
-            Some("notifications/resources/list_changed") => {
-                self.stale.insert(ListingKind::Resources);
-            }
-            Some("notifications/prompts/list_changed") => {
-                self.stale.insert(ListingKind::Prompts);
-            }
-            Some("notifications/progress") => progress = Some(self.progressed(message)),
-            _ => {}
         }
         Absorbed { progress, ..Absorbed::default() }
+    }
+
+    /// Pages that were read before a list changed say nothing of what it is now.
+    fn changed(&mut self, kind: ListingKind) {
+        self.passes.remove(&kind);
+        self.pinned.changed(kind);
     }
 
     fn progressed(&mut self, message: &Message) -> Progress {
@@ -281,6 +321,11 @@ impl ServerFacts {
             _ => Progress::Stalled,
         }
     }
+}
+
+/// Whether a message makes the server do or disclose something.
+pub(super) fn acts(message: &Message) -> bool {
+    message.is_call() && message.method().is_some_and(|method| check::ACTING.contains(&method))
 }
 
 fn progress_token(request: &Message) -> Option<Id> {

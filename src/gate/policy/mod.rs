@@ -1,6 +1,19 @@
 //! What a gate is told to enforce: one file a section.
 
+mod budget;
+mod build;
+mod content;
+mod envelope;
+mod framing;
+mod hidden;
 mod identity;
+mod launch;
+mod listen;
+mod lists;
+mod names;
+mod paging;
+mod paths;
+mod pins;
 mod requests;
 mod sessions;
 mod wire;
@@ -9,6 +22,21 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
+
+pub use budget::{BudgetPolicy, Replay, ToolBudget};
+pub use build::BuildPolicy;
+pub use envelope::EnvelopePolicy;
+pub use framing::{Framing, FramingClaim};
+pub use hidden::HiddenPolicy;
+pub use launch::LaunchPolicy;
+pub use listen::ListenPolicy;
+pub use lists::ListPolicy;
+pub use names::NamesPolicy;
+pub use paging::Paging;
+pub use paths::{PathPolicy, ToolPaths};
+
+pub use content::{ActiveContent, ContentPolicy};
+pub use pins::{PinMode, PromptPins};
 
 pub use identity::{IdentityMode, IdentityPolicy};
 pub(super) use requests::folder;
@@ -29,6 +57,9 @@ pub struct Policy {
     /// Switches single checks off (`false`); what isn't named is on.
     #[serde(default)]
     pub checks: BTreeMap<String, bool>,
+    /// How the host tells the tools of several servers apart.
+    #[serde(default)]
+    pub names: NamesPolicy,
     /// Settings by server; a server that isn't named here may be talked to
     /// under `default`.
     #[serde(default)]
@@ -53,28 +84,38 @@ pub struct ServerPolicy {
     pub allow: Option<Vec<ToolName>>,
     /// When a definition counts as approved; not judged unless given.
     pub pins: Option<PinMode>,
+    /// Which results of `prompts/get` are pinned too.
+    pub pin_prompt_messages: PromptPins,
     /// What text in definitions is looked at.
     pub scan: ScanPolicy,
     /// What may come over the wire.
     pub wire: WirePolicy,
+    /// How it may be launched.
+    pub launch: LaunchPolicy,
+    /// Who may speak to the gate where it listens.
+    pub listen: ListenPolicy,
+    /// What the protocol's own members may say.
+    pub envelope: EnvelopePolicy,
+    /// Which characters may hide text.
+    pub hidden: HiddenPolicy,
+    /// How long listings may be.
+    pub lists: ListPolicy,
     /// What the server may ask its client for, and how much it may say unasked.
     pub requests: RequestsPolicy,
     /// By what the owners of sessions are known.
     pub sessions: SessionsPolicy,
     /// Under whose identity calls run; the server's own unless given.
     pub identity: Option<IdentityPolicy>,
+    /// How often it may be asked to act in a session.
+    pub budget: BudgetPolicy,
+    /// Which folders may be reached; not judged unless given.
+    pub paths: Option<PathPolicy>,
+    /// Where it says which version of it lists and answers.
+    pub build: BuildPolicy,
+    /// Which documents may come in results.
+    pub content: ContentPolicy,
     /// Settings by tool.
     pub tools: BTreeMap<ToolName, ToolPolicy>,
-}
-
-/// When a definition counts as approved.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum PinMode {
-    /// What is listed first in a session is approved; later changes are not.
-    FirstUse,
-    /// Only what the host approved.
-    Approved,
 }
 
 /// What text in definitions is looked at.
@@ -100,6 +141,32 @@ pub struct ToolPolicy {
     pub scope: Option<ResultScope>,
     /// The scopes that the delegated token needs for a call of it.
     pub needs: Vec<String>,
+    /// How often it may be called in a session.
+    pub budget: ToolBudget,
+    /// How its messages show whom they are from.
+    pub framing: Option<Framing>,
+    /// Which of its arguments are paths.
+    pub paths: Option<ToolPaths>,
+    /// How it pages, for a tool that hands out documents.
+    pub pages: Option<Paging>,
+}
+
+impl ToolPolicy {
+    /// The keys that lead to a setting that can't be enforced as written, and
+    /// what is wrong with it.
+    pub(in crate::gate) fn problem(&self, server: &ServerPolicy) -> Option<(Vec<&'static str>, String)> {
+        let paths = self.paths.as_ref().and_then(|paths| paths.problem(server.paths.is_some()));
+        let paths = paths.map(|(key, what)| (vec!["paths", key], what));
+        let budget = self.budget.problem().map(|(key, what)| (vec!["budget", key], what));
+        let pages = self.pages.as_ref().and_then(Paging::problem).map(|(key, what)| (vec!["pages", key], what));
+        let framing = self.framing.as_ref().and_then(Framing::problem).map(|(key, what)| (vec!["framing", key], what));
+        budget.or(pages).or(framing).or(paths)
+    }
+}
+
+/// What to say of a pointer that is none.
+fn no_pointer(text: &str) -> String {
+    format!("'{text}' is no JSON pointer; write it as '/key' or '/outer/inner'")
 }
 
 /// A tool in the host's own words.
@@ -146,4 +213,31 @@ pub struct ResultScope {
     pub limit: Option<String>,
     /// How many may come where the argument isn't given.
     pub limit_default: Option<usize>,
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use crate::gate::{Rules, SchemaCache};
+
+    #[test]
+    fn a_policy_points_at_its_slip() {
+        const PAGES: &str = "document = [\"url\"]\noffset = \"o\"\ndigest = \"d\"\nmore = \"/m\"\npage_digest = \"/d\"\nnext_offset = \"/n\"";
+        for (path, settings) in [
+            ("budget/calls", "[default.budget]\ncalls = 0".to_owned()),
+            ("build/listing", "[default.build]\nlisting = \"build\"".to_owned()),
+            ("tools/x/budget/key", "[default.tools.x.budget]\nreplay = \"refuse\"\nkey = \"k\"".to_owned()),
+            ("tools/x/pages/more", format!("[default.tools.x.pages]\n{}", PAGES.replace("/m", "m"))),
+            ("tools/x/pages/document", format!("[default.tools.x.pages]\n{}", PAGES.replace("\"url\"", ""))),
+            (
+                "tools/x/framing/allowed",
+                "[default.tools.x.framing]\nitems = \"\"\ntrust = \"/t\"\nallowed = []".to_owned(),
+            ),
+        ] {
+            let text = format!("schema = 1\ntitle = \"a test\"\n{settings}\n");
+            let error = Rules::new(toml::from_str(&text).unwrap(), Arc::new(SchemaCache::default())).unwrap_err();
+            assert_eq!(error.path[1..].join("/"), path, "{error}");
+        }
+    }
 }

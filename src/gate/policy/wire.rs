@@ -18,8 +18,6 @@ pub struct WirePolicy {
     pub max_reply_bytes: usize,
     /// How many bytes a message of the client may have.
     pub max_request_bytes: usize,
-    /// How many definitions a listing may have, over all its pages.
-    pub max_list_items: usize,
     /// Protocol versions that a session may be opened in, as dates.
     pub versions: Vec<String>,
     /// The oldest of them that may be used; the oldest there is unless given.
@@ -44,7 +42,6 @@ impl Default for WirePolicy {
             media_types: vec!["application/json".to_owned(), "text/event-stream".to_owned()],
             max_reply_bytes: 2_000_000,
             max_request_bytes: 2_000_000,
-            max_list_items: 1000,
             versions: Revision::ALL.iter().map(|revision| revision.as_str().to_owned()).collect(),
             min_version: None,
         }
@@ -76,11 +73,7 @@ impl WirePolicy {
     /// The key of a setting that can't be enforced as written, and what is wrong
     /// with it. A setting under which nothing could ever pass is a slip.
     pub(in crate::gate) fn problem(&self) -> Option<(&'static str, String)> {
-        let limits = [
-            ("max_reply_bytes", self.max_reply_bytes),
-            ("max_request_bytes", self.max_request_bytes),
-            ("max_list_items", self.max_list_items),
-        ];
+        let limits = [("max_reply_bytes", self.max_reply_bytes), ("max_request_bytes", self.max_request_bytes)];
         if let Some((key, _)) = limits.iter().find(|(_, limit)| *limit == 0) {
             return Some((key, "a limit of 0 lets nothing pass".to_owned()));
         }
@@ -135,7 +128,7 @@ mod tests {
     #[test]
     fn the_defaults_can_be_enforced() {
         assert_eq!(WirePolicy::default().problem(), None);
-        assert_eq!(toml::from_str::<WirePolicy>("").unwrap().max_list_items, 1000);
+        assert_eq!(toml::from_str::<WirePolicy>("").unwrap().max_request_bytes, 2_000_000);
         let rules = testing::rules("[servers.board.wire]\nredirects = \"same-origin\"\n");
         assert_eq!(rules.policy().server(&"board".into()).wire.max_reply_bytes, 2_000_000);
     }
@@ -144,7 +137,6 @@ mod tests {
     fn slips_are_told() {
         for (key, settings) in [
             ("max_reply_bytes", "max_reply_bytes = 0"),
-            ("max_list_items", "max_list_items = 0"),
             ("media_types", "media_types = []"),
             ("media_types", r#"media_types = ["json"]"#),
             ("media_types", r#"media_types = ["application/json; charset=utf-8"]"#),

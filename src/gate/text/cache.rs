@@ -1,33 +1,40 @@
-//! Findings of definitions that were scanned before.
+//! Findings of definitions that were looked at before.
 
 use std::{
     collections::HashMap,
     sync::{Arc, PoisonError, RwLock},
 };
 
-use super::{Hit, scan_node};
-use crate::protocol::strict;
+use crate::protocol::strict::{self, Node};
 
 /// How many definitions' findings are kept; past that the memory starts anew.
 const MAX_ENTRIES: usize = 4096;
 
 /// Findings by the raw text of a definition, so that looking again is cheap.
-#[derive(Debug, Default)]
-pub struct ScanCache(RwLock<HashMap<Box<str>, Arc<[Hit]>>>);
+#[derive(Debug)]
+pub struct Findings<T> {
+    look: fn(&Node) -> Vec<T>,
+    known: RwLock<HashMap<Box<str>, Arc<[T]>>>,
+}
 
-impl ScanCache {
-    /// The hits in a definition, given as raw JSON.
-    pub fn definition(&self, raw: &str) -> Arc<[Hit]> {
-        if let Some(found) = self.0.read().unwrap_or_else(PoisonError::into_inner).get(raw) {
+impl<T> Findings<T> {
+    /// What `look` finds, remembered.
+    pub(in crate::gate) fn by(look: fn(&Node) -> Vec<T>) -> Self {
+        Self { look, known: RwLock::default() }
+    }
+
+    /// The findings in a definition, given as raw JSON.
+    pub fn definition(&self, raw: &str) -> Arc<[T]> {
+        if let Some(found) = self.known.read().unwrap_or_else(PoisonError::into_inner).get(raw) {
             return Arc::clone(found);
         }
-        let hits: Arc<[Hit]> =
-            strict::parse(raw.as_bytes()).map_or_else(|_| Vec::new(), |document| scan_node(&document.root)).into();
-        let mut cache = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        if cache.len() >= MAX_ENTRIES {
-            cache.clear();
+        let found: Arc<[T]> =
+            strict::parse(raw.as_bytes()).map_or_else(|_| Vec::new(), |document| (self.look)(&document.root)).into();
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        if known.len() >= MAX_ENTRIES {
+            known.clear();
         }
-        cache.insert(raw.into(), Arc::clone(&hits));
-        hits
+        known.insert(raw.into(), Arc::clone(&found));
+        found
     }
 }

@@ -2,12 +2,14 @@
 //!
 //! Nothing here knows a message or a policy. `normalize` takes disguises off,
 //! `decode` undoes encodings, `rules` says what is looked for, `scan` puts
-//! them together, and `cache` remembers what it found. `quoted` tells who said it;
+//! them together, `conceal` tells characters that hide text from those that write
+//! it, and `cache` remembers what was found. `quoted` tells who said it;
 //! `asking` knows when a form asks for a secret.
 
 mod asking;
 mod cache;
 mod compiled;
+mod conceal;
 mod decode;
 mod normalize;
 mod quoted;
@@ -15,8 +17,11 @@ mod rules;
 mod scan;
 
 pub use asking::{Place, asks_for_secret, bare};
-pub use cache::ScanCache;
+pub use cache::Findings;
+pub use conceal::{Concealment, Hidden, concealed_in, concealed_in_text};
 pub(super) use decode::percent_decoded;
+pub(super) use normalize::folded_key;
+pub(super) use normalize::is_invisible;
 pub use quoted::is_quoted;
 pub use rules::{RULES, Rule};
 pub use scan::{Hit, described, is_rule, rule_ids, scan_node, scan_text};

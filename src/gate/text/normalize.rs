@@ -68,6 +68,12 @@ pub(super) fn normalize(text: &str, gap: bool) -> Normal {
     Normal { tags, had_invisible: out.had_invisible, ..unwrapped(folded, Some(origin), &cased) }
 }
 
+/// A key as a reader takes it who is careless about case, width, marks, look-alikes
+/// and whatever shows no ink.
+pub(in crate::gate) fn folded_key(key: &str) -> String {
+    normalize(key, false).text.split_whitespace().collect()
+}
+
 /// Subdivision flags (`gbeng`) are written in tag characters, too.
 fn is_flag(tags: &str) -> bool {
     tags.len() <= 7 && tags.bytes().all(|byte| byte.is_ascii_alphanumeric())
@@ -114,7 +120,7 @@ impl Builder {
 }
 
 /// Characters that take no room on a screen, or only steer what does.
-fn is_invisible(c: char) -> bool {
+pub(in crate::gate) fn is_invisible(c: char) -> bool {
     matches!(c,
         '\0'..='\u{8}' | '\u{e}'..='\u{1f}' | '\u{7f}' | '\u{80}'..='\u{84}' | '\u{86}'..='\u{9f}' | '\u{ad}' | '\u{34f}' | '\u{61c}'
         | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}'

@@ -149,7 +149,7 @@ fn a_token_is_for_its_audience_alone() {
 fn an_address_holds_no_credential() {
     let opened = |address: &str| {
         let mut gate = Driver::with_token(CHECK, &identity(""), "made-up-token");
-        gate.opening(Reach::Url(address.into()), &[])
+        gate.opening(Reach::Url(address.into()), &[], crate::gate::Layer::User)
     };
     opened("https://board.example/mcp?tenant=4&token=").passes();
     for odd in
