@@ -44,6 +44,7 @@ pub trait Check: Sync + std::fmt::Debug {
 
 /// What a check may know.
 #[derive(Clone, Copy, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own; no two make a state together")]
 pub struct Context<'a> {
     /// The policy, compiled.
     pub rules: &'a Rules,

@@ -316,7 +316,7 @@ impl<'a, W: World> Session<'a, W> {
         let message = Message::new(text.clone());
         let asks = message.id().filter(|_| message.shape() == Shape::Request);
         let recorder = self.recorder.clone();
-        let deadline = Instant::now() + self.deadlines.settle;
+        let mut deadline = Instant::now() + self.deadlines.settle;
         while let Some(peer) = self.peers.get_mut(server) {
             let news = recorder.news();
             // A request that something in the way answered never comes here.
@@ -330,6 +330,8 @@ impl<'a, W: World> Session<'a, W> {
                 () = tokio::time::sleep_until(deadline) => None,
             };
             let Some(frame) = frame else { return };
+            // Where much is said, each message may take its time.
+            deadline = Instant::now() + self.deadlines.settle;
             let arrived = frame.body == text;
             let reply = peer.take(&self.recorder, &frame, &mut []);
             let answers = reply.as_ref().and_then(|reply| Message::new(reply.clone()).id().cloned());

@@ -195,6 +195,21 @@ schema = '{"type":"object","required":["ok"]}'
     }
 
     #[test]
+    fn a_round_before_the_result_has_no_shape_yet() {
+        let round = r#"{"resultType":"input_required","requestState":"a","inputRequests":{}}"#;
+        gate().result("read_board", "{}", round).passes();
+        gate().result("weather", "{}", round).passes();
+        for odd in [
+            r#"{"resultType":"input_required","content":"prose"}"#,
+            r#"{"resultType":"input_required","structuredContent":{}}"#,
+            r#"{"resultType":"complete","requestState":"a"}"#,
+            r#"{"resultType":"complete","resultType":"input_required"}"#,
+        ] {
+            assert!(gate().result("weather", "{}", odd).ruling.acted(), "{odd}");
+        }
+    }
+
+    #[test]
     fn one_json_is_one_text_of_json() {
         gate().result("read_board", "{}", &format!(r#"{{"content":[{}]}}"#, text(r#"{"ok":true,"n":1e400}"#))).passes();
         for (rule, content) in [

@@ -85,6 +85,7 @@ pub enum Progress {
 
 /// What facts say of one event.
 #[derive(Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own; no two make a state together")]
 pub(super) struct Absorbed {
     /// The request that a response answers.
     pub(super) answered: Option<InFlight>,

@@ -228,7 +228,7 @@ fn asks_by_stem(text: &str, place: Place) -> bool {
                     // In Russian what is said of a secret stands before it: "длина пароля".
                     let russian = stem.starts_with(|c: char| ('а'..='я').contains(&c));
                     let of = ["длин", "сложност", "срок", "политик", "менеджер"];
-                    !turned && !(russian && of.iter().any(|word| sentence[..at].contains(word)))
+                    !turned && (!russian || !of.iter().any(|word| sentence[..at].contains(word)))
                 })
             })
     })

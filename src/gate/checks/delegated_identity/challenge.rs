@@ -7,7 +7,7 @@ pub(super) fn judge(headers: &[(String, String)], allowed: Option<&[String]>, pr
     let Some(allowed) = allowed else { return };
     let challenges = headers.iter().filter(|(name, _)| name == "www-authenticate").map(|(_, value)| value.as_str());
     let mut wanted = challenges.flat_map(scopes);
-    if wanted.any(|scope| !allowed.iter().any(|known| *known == scope)) {
+    if wanted.any(|scope| !allowed.contains(&scope)) {
         proposals.refuse("scope-step-up", "the server asks for more than it may be given");
     }
 }

@@ -80,11 +80,8 @@ impl Check for DelegatedIdentity {
             Event::Head(Head { status: 401 | 403, headers, .. }) => {
                 challenge::judge(headers, identity.scopes.as_deref(), proposals);
             }
-            Event::Hop(Hop { to, .. }) => {
-                if identity.audience.as_ref().is_some_and(|audience| !is_for(audience, to)) {
-                    let why = "the token is not for the server that the request was sent to";
-                    proposals.refuse("foreign-audience", why);
-                }
+            Event::Hop(Hop { to, .. }) if identity.audience.as_ref().is_some_and(|audience| !is_for(audience, to)) => {
+                proposals.refuse("foreign-audience", "the token is not for the server that the request was sent to");
             }
             _ => {}
         }

@@ -78,7 +78,8 @@ fn named(url: &Url) -> Result<(), No> {
     if name.split('.').any(|label| label.starts_with("xn--")) {
         return No::because("address", "the address has letters that may look like others");
     }
-    if !name.contains('.') || name.ends_with(".localhost") || name.ends_with(".local") || is_number(name) {
+    let local = matches!(name.rsplit('.').next(), Some("localhost" | "local" | "internal"));
+    if !name.contains('.') || local || is_number(name) {
         return No::because("address", "the address is no public name");
     }
     Ok(())

@@ -69,6 +69,7 @@ fn context(ask: &Ask<'_>, params: &Node, most: IncludeContext) -> Result<(), No>
 /// server that is given a text to review quotes it.
 fn orders(ask: &Ask<'_>, params: &Node) -> Result<(), No> {
     let mut own = Vec::new();
+    #[expect(clippy::iter_over_hash_type, reason = "whose words they are makes no difference")]
     for request in ask.context.server(ask.event).in_flight.values() {
         if let Some(arguments) = request.request.params().and_then(|params| params.member("arguments")) {
             arguments.each_string(&mut |_, text| own.push(text));
