@@ -26,6 +26,11 @@ impl Guarded {
         Self { rules, delegations, facts: Facts::default(), order: (0..checks::ALL.len()).collect() }
     }
 
+    #[cfg(test)]
+    pub(super) fn facts_for_test(&self) -> &Facts {
+        &self.facts
+    }
+
     /// The same gate with its checks run in another order.
     #[cfg(test)]
     pub(super) fn in_order(mut self, order: Vec<usize>) -> Self {

@@ -20,6 +20,8 @@ mod guarded;
 mod invariants;
 mod json;
 mod listing;
+#[cfg(test)]
+mod measure;
 mod naive;
 mod payload;
 mod policy;

@@ -154,6 +154,10 @@ impl Driver {
         }
     }
 
+    pub(super) fn facts_for_test(&self) -> &super::Facts {
+        self.gate.facts_for_test()
+    }
+
     /// The user consents to one call.
     pub(super) fn consent(&mut self, tool: &str, arguments: &str) {
         self.gate.decide(&Event::Consent(Consent { server: &self.server, tool, arguments }));

@@ -12,6 +12,7 @@ mod normalize;
 mod readings;
 mod rules;
 mod scan;
+mod tokens;
 mod values;
 
 pub use cache::ScanCache;
@@ -22,4 +23,4 @@ pub(super) use normalize::is_invisible;
 pub(super) use readings::readings;
 pub use rules::{RULES, Rule};
 pub use scan::{Hit, described, is_rule, rule_ids, scan_node, scan_text};
-pub(super) use values::{Marks, Memory, holds, is_value};
+pub(super) use values::{Marks, Memory, holds, is_name_like, is_value};
