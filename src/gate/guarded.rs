@@ -47,7 +47,6 @@ impl Guarded {
         self.surroundings = surroundings;
         self
     }
-
     /// The same gate with its checks run in another order.
     #[cfg(test)]
     pub(super) fn in_order(mut self, order: Vec<usize>) -> Self {

@@ -196,7 +196,6 @@ impl Driver {
             Decision::Refuse { .. } => panic!("the opening was refused"),
         }
     }
-
     /// The user consents to one call.
     pub(super) fn consent(&mut self, tool: &str, arguments: &str) {
         self.gate.decide(&Event::Consent(Consent { server: &self.server, tool, arguments }));

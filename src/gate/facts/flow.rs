@@ -160,8 +160,8 @@ impl Flow {
         }
         let together: usize = leaves.texts.iter().map(String::len).sum();
         let joined = (leaves.texts.len() > 1 && together <= TOGETHER).then(|| leaves.texts.concat());
-        let each = leaves.texts.iter().map(|text| (text, true)).chain(joined.iter().map(|text| (text, false)));
-        for (text, whole) in each {
+        let each = leaves.texts.iter().map(|text| (text, text::is_name_like(text)));
+        for (text, whole) in each.chain(joined.iter().map(|text| (text, false))) {
             for plain in text::readings(text, LAYERS_OUT) {
                 let turned = text::rot13(&plain);
                 let backwards: String = plain.chars().rev().collect();

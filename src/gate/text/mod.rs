@@ -17,6 +17,7 @@ mod quoted;
 mod readings;
 mod rules;
 mod scan;
+mod tokens;
 mod values;
 
 pub use asking::{Place, asks_for_secret, bare};
@@ -30,4 +31,4 @@ pub use quoted::is_quoted;
 pub(super) use readings::readings;
 pub use rules::{RULES, Rule};
 pub use scan::{Hit, described, is_rule, rule_ids, scan_node, scan_text};
-pub(super) use values::{Marks, Memory, holds, is_value};
+pub(super) use values::{Marks, Memory, holds, is_name_like, is_value};

@@ -54,7 +54,7 @@ fn packed(text: &str) -> Vec<String> {
     if out.is_empty() && text.len() <= PIECES {
         let whole: String =
             text.chars().filter(|c| !c.is_whitespace() && !matches!(c, '.' | ',' | ';' | '|')).collect();
-        if whole.len() < text.len() && whole.bytes().all(is_packed) {
+        if whole.len() < text.len() && is_mixed(text) && whole.bytes().all(is_packed) {
             out.extend(unpacked(&whole));
         }
     }
@@ -63,6 +63,15 @@ fn packed(text: &str) -> Vec<String> {
 
 fn is_packed(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'_' | b'-' | b'=')
+}
+
+/// Whether letters and digits, or small letters and capitals, stand mixed within
+/// words: packed text in pieces looks like that, and prose doesn't.
+fn is_mixed(text: &str) -> bool {
+    text.as_bytes().windows(2).any(|pair| match pair {
+        [a, b] => (a.is_ascii_lowercase() && b.is_ascii_uppercase()) || (a.is_ascii_alphabetic() && b.is_ascii_digit()),
+        _ => false,
+    })
 }
 
 /// Most texts have no long run, or only words.
@@ -77,6 +86,7 @@ fn has_run(text: &str) -> bool {
         }
     }
     text.len() <= PIECES
+        && is_mixed(text)
         && text.bytes().all(|byte| is_packed(byte) || byte.is_ascii_whitespace() || b".,;|".contains(&byte))
 }
 

@@ -7,7 +7,12 @@
 //! dictionary are none. Everything is kept as 64-bit marks, and taking a text in
 //! is linear in it.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::{
+    collections::{BTreeSet, HashMap, HashSet},
+    hash::{BuildHasherDefault, Hasher},
+};
+
+use super::tokens::{ANCHOR, Class, Words, classify, cut, host_of, mark_bytes, mark_text, mark_words, squeezed};
 
 /// Words in a row that make a run known again.
 const RUN: usize = 7;
@@ -15,8 +20,6 @@ const RUN: usize = 7;
 const GRAM: usize = 3;
 /// The longest phrase, in words.
 const PHRASE: usize = 6;
-/// The letters and digits by which a value is found inside of others.
-const ANCHOR: usize = 6;
 /// What is longer than this is known by its beginning.
 const LONGEST: usize = 64;
 /// Long secrets are also known by pieces of this length.
@@ -27,12 +30,32 @@ const MAX_MARKS: usize = 1 << 20;
 /// Marks of texts, to be found again.
 #[derive(Debug, Default)]
 pub(in crate::gate) struct Memory {
-    marks: HashSet<u64>,
+    marks: HashSet<u64, Spread>,
     /// How long the values are that begin with these letters and digits.
-    anchors: HashMap<u64, BTreeSet<usize>>,
+    anchors: HashMap<u64, BTreeSet<usize>, Spread>,
     /// How many words the phrases have.
     phrases: BTreeSet<usize>,
     full: bool,
+}
+
+/// Marks are spread already.
+#[derive(Clone, Copy, Debug, Default)]
+pub(in crate::gate) struct Identity(u64);
+
+type Spread = BuildHasherDefault<Identity>;
+
+impl Hasher for Identity {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        self.0 = mark_bytes(b'#', bytes);
+    }
+
+    fn write_u64(&mut self, mark: u64) {
+        self.0 = mark;
+    }
 }
 
 /// The marks of one text.
@@ -57,11 +80,11 @@ impl Marks {
         }
         for window in words.hashes.windows(RUN).zip(words.weights.windows(RUN)) {
             if window.1.iter().filter(|weight| **weight).count() >= 3 {
-                self.plain.push(mark(b'r', window.0));
+                self.plain.push(mark_words(b'r', window.0));
             }
         }
         for window in words.hashes.windows(GRAM) {
-            self.plain.push(mark(b'g', window));
+            self.plain.push(mark_words(b'g', window));
         }
         if whole {
             self.phrase(raw);
@@ -82,11 +105,11 @@ impl Marks {
         if raw.len() < 10 || raw.len() > 80 {
             return;
         }
-        let capitals = raw.split_whitespace().filter(|word| word.starts_with(char::is_uppercase)).count();
-        let words = Words::of(&raw.to_lowercase());
+        let lower = raw.to_lowercase();
+        let words = Words::of(&lower);
         let count = words.hashes.len();
-        if (2..=PHRASE).contains(&count) && (capitals >= 2 || count >= 4) {
-            self.phrases.push((count, mark(b'p', &words.hashes)));
+        if (2..=PHRASE).contains(&count) && (is_name_like(raw) || (count >= 4 && words.weight() >= 2)) {
+            self.phrases.push((count, mark_words(b'p', &words.hashes)));
         }
     }
 
@@ -112,6 +135,8 @@ impl Marks {
                     None => self.plain.push(mark_text(b'h', host)),
                 }
             }
+            Class::Path => self.plain.push(mark_text(b't', token)),
+            Class::Name => self.plain.push(mark_text(b'n', &squeezed(token))),
             Class::Host => self.plain.push(mark_text(b'h', token)),
         }
     }
@@ -170,7 +195,7 @@ impl Memory {
             .tokens
             .iter()
             .find(|token| self.has_token(token))
-            .cloned()
+            .map(|token| (*token).to_owned())
             .or_else(|| self.find_unit(text))
             .or_else(|| self.find_run(&words))
             .or_else(|| whole.then(|| self.find_whole(&words)).flatten())
@@ -189,8 +214,8 @@ impl Memory {
                 .any(|suffix| self.has(mark_text(b'h', suffix)))
         };
         match classify(token) {
-            Class::Word => false,
-            Class::Value => self.has(mark_text(b't', token)),
+            Class::Word | Class::Name => token.contains(['_', '-', '.']) && self.has(mark_text(b'n', &squeezed(token))),
+            Class::Value | Class::Path => self.has(mark_text(b't', token)),
             Class::Address => {
                 self.has(mark_text(b't', token)) || token.rsplit_once('@').is_some_and(|(_, host)| has_host(host))
             }
@@ -231,153 +256,31 @@ impl Memory {
     }
 
     /// A run of words, or a phrase.
-    fn find_run(&self, words: &Words) -> Option<String> {
-        let run = words.hashes.windows(RUN).any(|window| self.has(mark(b'r', window)));
+    fn find_run(&self, words: &Words<'_>) -> Option<String> {
+        let run = words.hashes.windows(RUN).any(|window| self.has(mark_words(b'r', window)));
         let phrase = |count: &usize| {
-            let at = words.hashes.windows(*count).position(|window| self.has(mark(b'p', window)))?;
+            let at = words.hashes.windows(*count).position(|window| self.has(mark_words(b'p', window)))?;
             Some(words.plain[at..at + count].join(" "))
         };
         run.then(String::new).or_else(|| self.phrases.iter().find_map(phrase))
     }
 
     /// A short text that stands as it is in what is remembered.
-    fn find_whole(&self, words: &Words) -> Option<String> {
+    fn find_whole(&self, words: &Words<'_>) -> Option<String> {
         let count = words.hashes.len();
-        let letters: usize = words.plain.iter().map(String::len).sum();
-        let says_something = words.weights.iter().any(|weight| *weight);
+        let letters: usize = words.plain.iter().map(|word| word.len()).sum();
         ((GRAM..=2 * RUN).contains(&count)
             && letters >= 12
-            && says_something
-            && words.hashes.windows(GRAM).all(|window| self.has(mark(b'g', window))))
+            && words.weight() > 0
+            && words.hashes.windows(GRAM).all(|window| self.has(mark_words(b'g', window))))
         .then(|| words.plain.join(" "))
     }
 }
 
-/// A text, cut up.
-#[derive(Debug, Default)]
-struct Words {
-    /// What may be a value, signs included.
-    tokens: Vec<String>,
-    /// Groups of digits that stand side by side, joined.
-    joined: Vec<String>,
-    /// The words, letters and digits alone.
-    plain: Vec<String>,
-    hashes: Vec<u64>,
-    /// Whether the word says something by itself.
-    weights: Vec<bool>,
-}
-
-impl Words {
-    fn of(text: &str) -> Self {
-        let mut words = Self::default();
-        let mut group = String::new();
-        let mut groups = 0;
-        let end_group = |group: &mut String, groups: &mut usize, joined: &mut Vec<String>| {
-            if *groups > 1 && group.bytes().filter(u8::is_ascii_digit).count() >= 8 {
-                joined.push(std::mem::take(group));
-            }
-            group.clear();
-            *groups = 0;
-        };
-        for token in text.split(|c: char| c.is_whitespace() || is_bracket(c)).filter(|token| !token.is_empty()) {
-            let token = token.trim_matches(|c: char| matches!(c, '.' | ':' | '!' | '?' | '*' | '-' | '#' | '&' | '='));
-            let is_group = token.len() >= 2
-                && token.len() <= 8
-                && token.bytes().all(|byte| byte.is_ascii_alphanumeric())
-                && token.bytes().any(|byte| byte.is_ascii_digit());
-            if is_group {
-                group.push_str(token);
-                groups += 1;
-            } else {
-                end_group(&mut group, &mut groups, &mut words.joined);
-            }
-            if token.len() >= ANCHOR {
-                words.tokens.push(token.to_owned());
-                // `?to=a@b.example&id=77…`: what stands between the signs of a URL.
-                if token.contains(['=', '&', '?']) {
-                    let parts =
-                        token.split(['=', '&', '?']).filter(|part| part.len() >= ANCHOR && part.len() < token.len());
-                    words.tokens.extend(parts.map(str::to_owned));
-                }
-            }
-            for word in token.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()) {
-                words.hashes.push(mark_text(b'w', word));
-                words.weights.push(word.chars().count() >= 5 && !is_common(word));
-                words.plain.push(word.to_owned());
-            }
-        }
-        end_group(&mut group, &mut groups, &mut words.joined);
-        words
-    }
-}
-
-fn is_bracket(c: char) -> bool {
-    matches!(c, '"' | '\'' | '`' | '(' | ')' | '[' | ']' | '{' | '}' | '<' | '>' | '|' | ',' | ';')
-        || (!c.is_ascii() && !c.is_alphanumeric())
-}
-
-/// Words of polite letters, which make no run remarkable.
-fn is_common(word: &str) -> bool {
-    const COMMON: &[&str] = &[
-        "about",
-        "after",
-        "again",
-        "anything",
-        "attached",
-        "because",
-        "before",
-        "below",
-        "best",
-        "concerns",
-        "contact",
-        "could",
-        "every",
-        "everything",
-        "feedback",
-        "feel",
-        "forward",
-        "further",
-        "great",
-        "happy",
-        "hello",
-        "here",
-        "hesitate",
-        "kind",
-        "looking",
-        "looks",
-        "many",
-        "more",
-        "please",
-        "possible",
-        "questions",
-        "reach",
-        "regards",
-        "should",
-        "sincerely",
-        "something",
-        "soon",
-        "thank",
-        "thanks",
-        "their",
-        "there",
-        "these",
-        "thing",
-        "things",
-        "think",
-        "those",
-        "through",
-        "under",
-        "until",
-        "where",
-        "which",
-        "while",
-        "within",
-        "without",
-        "would",
-        "years",
-        "yours",
-    ];
-    COMMON.binary_search(&word).is_ok()
+/// Whether a raw text has capitals as names have them: a short text that has none
+/// may stand in another by chance.
+pub(in crate::gate) fn is_name_like(raw: &str) -> bool {
+    raw.split_whitespace().filter(|word| word.starts_with(char::is_uppercase)).count() >= 2
 }
 
 /// Whether a raw text holds a value that [`Memory::find`] found, however it is spelled.
@@ -390,150 +293,6 @@ pub(in crate::gate) fn is_value(text: &str) -> bool {
     let mut marks = Marks::default();
     marks.add(&text.to_lowercase(), text, true);
     !(marks.units.is_empty() && marks.phrases.is_empty() && marks.plain.is_empty())
-}
-
-/// What a token is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Class {
-    /// Nothing by which it would be known again.
-    Word,
-    /// A number, an identifier, a key, a path.
-    Value,
-    /// An e-mail address.
-    Address,
-    /// A URL.
-    Url,
-    /// A host's name.
-    Host,
-}
-
-fn classify(token: &str) -> Class {
-    if token.len() < ANCHOR {
-        return Class::Word;
-    }
-    if token.contains("://") {
-        return Class::Url;
-    }
-    if let Some((user, host)) = token.split_once('@')
-        && !user.is_empty()
-        && host.contains('.')
-    {
-        return Class::Address;
-    }
-    let (mut digits, mut letters, mut turns, mut last) = (0, 0, 0, None);
-    for c in token.chars().filter(|c| c.is_alphanumeric()) {
-        let is_digit = c.is_ascii_digit();
-        if is_digit {
-            digits += 1;
-        } else {
-            letters += 1;
-        }
-        turns += usize::from(last.is_some_and(|last| last != is_digit));
-        last = Some(is_digit);
-    }
-    if digits > 0 {
-        if is_date(token) {
-            return Class::Word;
-        }
-        let significant = if letters == 0 { squeezed(token).trim_matches('0').len() } else { digits };
-        let is_value = significant >= 6
-            || (digits >= 5 && letters >= 1 && digits + letters >= 8)
-            || (digits >= 2 && turns >= 4 && digits + letters >= 8);
-        if is_value {
-            return Class::Value;
-        }
-    }
-    let parts = token.split('_').filter(|part| part.chars().any(char::is_alphabetic)).count();
-    let slashes = token.matches('/').count();
-    if (parts >= 2 && letters + digits >= 10)
-        || (letters + digits >= 8 && (slashes >= 2 || (slashes == 1 && token.starts_with(['/', '~']))))
-        || (letters + digits >= 24 && !token.contains(['-', '.', '/']))
-    {
-        return Class::Value;
-    }
-    if is_host(token) { Class::Host } else { Class::Word }
-}
-
-/// Dates, times, spans of years: everybody writes them.
-fn is_date(token: &str) -> bool {
-    let groups: Vec<&str> = token
-        .split(|c: char| matches!(c, '-' | '/' | '.' | ':' | 't' | 'z' | '+' | '_'))
-        .filter(|group| !group.is_empty())
-        .collect();
-    let is_year = |group: &str| group.len() == 4 && (group.starts_with("19") || group.starts_with("20"));
-    let is_part = |group: &str| group.len() <= 2 && group.bytes().all(|byte| byte.is_ascii_digit());
-    let fraction = token.contains('.') && groups.len() > 6;
-    (2..=9).contains(&groups.len())
-        && groups.iter().enumerate().all(|(at, group)| {
-            is_year(group) || is_part(group) || (fraction && at >= 6 && group.bytes().all(|byte| byte.is_ascii_digit()))
-        })
-        && groups.iter().filter(|group| is_year(group)).count() >= usize::from(groups.len() > 1 && !token.contains(':'))
-}
-
-/// `collect.example`, and not `notes.txt`.
-fn is_host(token: &str) -> bool {
-    const FILES: &[&str] = &[
-        "bak", "bat", "cfg", "conf", "cpp", "css", "csv", "docx", "env", "exe", "gif", "go", "gz", "html", "htm",
-        "ini", "ipynb", "java", "jpeg", "jpg", "js", "json", "jsx", "kt", "lock", "log", "md", "mjs", "mp3", "mp4",
-        "odt", "pdf", "php", "png", "pptx", "py", "rb", "rs", "rst", "sh", "sql", "svg", "tar", "tex", "tf", "toml",
-        "ts", "tsv", "tsx", "txt", "wav", "webp", "xlsx", "xml", "yaml", "yml", "zip",
-    ];
-    let labels: Vec<&str> = token.split('.').collect();
-    labels.len() >= 2
-        && token.len() >= 8
-        && labels
-            .iter()
-            .all(|label| !label.is_empty() && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-'))
-        && labels.last().is_some_and(|last| {
-            last.len() >= 2 && last.bytes().all(|byte| byte.is_ascii_alphabetic()) && FILES.binary_search(last).is_err()
-        })
-}
-
-/// Host and path of a URL, as text.
-fn host_of(url: &str) -> Option<(&str, &str)> {
-    let (_, rest) = url.split_once("://")?;
-    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
-    let authority = &rest[..end];
-    let host = authority.rsplit('@').next()?.split(':').next()?;
-    let path = rest[end..].trim_start_matches('/');
-    let path = &path[..path.find(['?', '#']).unwrap_or(path.len())];
-    (!host.is_empty()).then_some((host, path))
-}
-
-/// Letters and digits alone.
-fn squeezed(text: &str) -> String {
-    text.chars().filter(|c| c.is_alphanumeric()).collect()
-}
-
-fn cut(text: &str, at: usize) -> &str {
-    let mut end = at.min(text.len());
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    &text[..end]
-}
-
-/// FNV-1a with a spread at the end; marks are never shown and never stored.
-fn mark_bytes(kind: u8, bytes: &[u8]) -> u64 {
-    let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-    spread(bytes.iter().fold(step(0xcbf2_9ce4_8422_2325, kind), |hash, byte| step(hash, *byte)))
-}
-
-fn mark_text(kind: u8, text: &str) -> u64 {
-    mark_bytes(kind, text.as_bytes())
-}
-
-fn mark(kind: u8, words: &[u64]) -> u64 {
-    spread(
-        words
-            .iter()
-            .fold(u64::from(kind), |hash, word| (hash.rotate_left(7) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15)),
-    )
-}
-
-fn spread(hash: u64) -> u64 {
-    let hash = (hash ^ (hash >> 32)).wrapping_mul(0xd6e8_feb8_6659_fd93);
-    hash ^ (hash >> 32)
 }
 
 #[cfg(test)]
@@ -551,18 +310,6 @@ mod tests {
     #[track_caller]
     fn found(source: &str, text: &str) -> bool {
         memory(source, false).find(&text.to_lowercase(), true).is_some()
-    }
-
-    #[test]
-    fn lists_are_sorted() {
-        // They are searched by halves.
-        for word in ["about", "looks", "yours", "please"] {
-            assert!(is_common(word), "{word}");
-        }
-        for name in ["a-note.txt", "package.json", "setup.toml", "archive.zip", "backup.bak", "module.mjs"] {
-            assert!(!is_host(name), "{name}");
-        }
-        assert!(is_host("collect.example"));
     }
 
     #[test]
