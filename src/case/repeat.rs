@@ -84,8 +84,13 @@ impl Step {
                 texts.into_iter().flatten().for_each(fill);
             }
             // Steps in a group are filled one by one.
-            Self::Open(_) | Self::List(_) | Self::Approve(_) | Self::Reconnect(_) | Self::Restart(_) => {}
-            Self::Together(_) | Self::Repeat(_) => {}
+            Self::Open(_)
+            | Self::List(_)
+            | Self::Approve(_)
+            | Self::Reconnect(_)
+            | Self::Restart(_)
+            | Self::Together(_)
+            | Self::Repeat(_) => {}
         }
         step
     }

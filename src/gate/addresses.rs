@@ -59,7 +59,7 @@ const V4: &[Block<Ipv4Addr>] = &[
 const NONE: [u16; 4] = [0; 4];
 
 /// <https://www.iana.org/assignments/iana-ipv6-special-registry>, each row with
-/// its allocation date. Outside of 2000::/3 nothing is global unicast.
+/// its allocation date. Outside of `2000::/3` nothing is global unicast.
 const V6: &[Block<Ipv6Addr>] = &[
     v6(NONE, [0, 0, 0, 1], 128, false),             // loopback, 2006-02
     v6(NONE, NONE, 128, false),                     // unspecified, 2006-02
@@ -122,7 +122,7 @@ fn longest<A>(rows: &[Block<A>], of: impl Fn(&Block<A>) -> (u128, u32), address:
 
 /// The IPv4 addresses that an IPv6 address carries, where it is of a kind that
 /// does. An IPv4-compatible address (`::/96`) is of no kind any more, and where
-/// one stands in 64:ff9b:1::/48 is known to the network alone: both are refused
+/// one stands in `64:ff9b:1::/48` is known to the network alone: both are refused
 /// as what they are.
 fn carried(address: Ipv6Addr) -> Option<[Option<Ipv4Addr>; 2]> {
     let at = |index: usize| {

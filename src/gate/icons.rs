@@ -40,12 +40,12 @@ pub(super) fn is_picture(text: &str) -> bool {
 }
 
 fn svg(body: &str, is_base64: bool) -> Option<String> {
+    const LENIENT: GeneralPurposeConfig =
+        GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent);
     let plain = percent_decoded(body).unwrap_or_else(|| body.to_owned());
     if !is_base64 {
         return Some(plain);
     }
-    const LENIENT: GeneralPurposeConfig =
-        GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent);
     let engine = GeneralPurpose::new(&alphabet::STANDARD, LENIENT);
     engine.decode(plain.trim()).ok().and_then(|bytes| String::from_utf8(bytes).ok())
 }

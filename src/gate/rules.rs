@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use super::{
-    ApprovalPolicy, EgressPolicy, PathPolicy, Policy, SchemaCache, checks,
+    ApprovalPolicy, EgressPolicy, PathPolicy, Policy, SchemaCache, ServerPolicy, ToolPolicy, checks,
     checks::CheckId,
     text::{self, Findings, Hidden, Hit},
 };
@@ -94,11 +94,6 @@ impl Rules {
     /// Where the policy names an unknown check, or a JSON text or schema in it
     /// is broken.
     pub fn new(policy: Policy, schemas: Arc<SchemaCache>) -> Result<Self, PolicyError> {
-        let error = |path: &[&str], message: String| PolicyError {
-            path: path.iter().map(|&key| key.to_owned()).collect(),
-            message,
-            unknown: None,
-        };
         if policy.schema != 1 {
             return Err(error(&["schema"], format!("schema {} is unknown, expected 1", policy.schema)));
         }
@@ -118,81 +113,7 @@ impl Rules {
         }
         let named = policy.servers.iter().map(|(server, settings)| (vec!["servers", server.as_str()], settings));
         for (path, settings) in named.chain([(vec!["default"], &policy.default)]) {
-            let server = settings;
-            if let Some(unknown) = settings.scan.except.iter().find(|id| !text::is_rule(id)) {
-                return Err(PolicyError {
-                    unknown: Some((unknown.clone(), text::rule_ids().collect())),
-                    ..error(&[&path[..], &["scan", "except"]].concat(), format!("the scan has no rule '{unknown}'"))
-                });
-            }
-            if let Some(unknown) = settings.hidden.unknown() {
-                return Err(PolicyError {
-                    unknown: Some((unknown.to_owned(), text::Concealment::ALL.map(text::Concealment::as_str).to_vec())),
-                    ..error(&[&path[..], &["hidden", "except"]].concat(), format!("nothing hides by '{unknown}'"))
-                });
-            }
-            let sections = [
-                ("wire", settings.wire.problem()),
-                ("lists", settings.lists.problem()),
-                ("launch", settings.launch.problem()),
-                ("listen", settings.listen.problem()),
-                ("budget", settings.budget.problem()),
-                ("build", settings.build.problem()),
-                ("egress", settings.egress.as_ref().and_then(EgressPolicy::problem)),
-                ("paths", settings.paths.as_ref().and_then(PathPolicy::problem)),
-                ("flow", settings.flow.problem()),
-            ];
-            for (section, problem) in sections {
-                if let Some((key, what)) = problem {
-                    return Err(error(&[&path[..], &[section, key]].concat(), what));
-                }
-            }
-            if let Some((keys, what)) = settings.requests.problem() {
-                return Err(error(&[&path[..], &["requests"], &keys].concat(), what));
-            }
-            if let Some((key, what)) = settings.sessions.problem() {
-                return Err(error(&[&path[..], &["sessions", key]].concat(), what));
-            }
-            if let Some((key, what)) = settings.identity.as_ref().and_then(super::IdentityPolicy::problem) {
-                return Err(error(&[&path[..], &["identity", key]].concat(), what));
-            }
-            if let Some((key, what)) = settings.approval.as_ref().and_then(ApprovalPolicy::problem) {
-                return Err(error(&[&path[..], &["approval", key]].concat(), what));
-            }
-            for (tool, settings) in &settings.tools {
-                let path = [&path[..], &["tools", tool.as_str()]].concat();
-                if let Some((keys, what)) = settings.problem(server) {
-                    return Err(error(&[&path[..], &keys].concat(), what));
-                }
-                for (pointer, field) in &settings.fields {
-                    let path = [&path[..], &["fields", pointer.as_str()]].concat();
-                    if !pointer.starts_with('/') {
-                        return Err(error(&path, super::policy::no_pointer(pointer)));
-                    }
-                    if let Some((key, what)) = field.problem() {
-                        return Err(error(&[&path[..], &[key]].concat(), what));
-                    }
-                }
-                let at = |more: &[&'static str]| [&path[..], more].concat();
-                let under = |more: &[&'static str], key| [&at(more)[..], &[key]].concat();
-                if let Some(show) = &settings.show {
-                    schemas
-                        .get(&show.input_schema)
-                        .map_err(|problem| error(&at(&["show", "input_schema"]), problem.to_string()))?;
-                }
-                if let Some(schema) = settings.shape.as_ref().and_then(|shape| shape.schema.as_ref()) {
-                    schemas.get(schema).map_err(|problem| error(&at(&["shape", "schema"]), problem.to_string()))?;
-                }
-                let pinned = settings.pinned.iter().map(|(key, text)| (under(&["pinned"], key.as_str()), text));
-                let scope = settings.scope.iter();
-                let require = scope.clone().flat_map(|scope| &scope.require);
-                let require = require.map(|(key, text)| (under(&["scope", "require"], key.as_str()), text));
-                let each = scope.flat_map(|scope| &scope.each);
-                let each = each.map(|(key, text)| (under(&["scope", "each"], key.as_str()), text));
-                for (path, json) in pinned.chain(require).chain(each) {
-                    strict::parse(json.as_bytes()).map_err(|problem| error(&path, format!("not JSON: {problem}")))?;
-                }
-            }
+            server(&path, settings, &schemas)?;
         }
         let follows = policy
             .servers
@@ -239,4 +160,86 @@ impl Rules {
     pub fn concealed(&self) -> &Findings<Hidden> {
         &self.concealed
     }
+}
+
+fn error(path: &[&str], message: String) -> PolicyError {
+    PolicyError { path: path.iter().map(|&key| key.to_owned()).collect(), message, unknown: None }
+}
+
+/// The settings of one server, which stand under `path`.
+fn server(path: &[&str], settings: &ServerPolicy, schemas: &SchemaCache) -> Result<(), PolicyError> {
+    if let Some(unknown) = settings.scan.except.iter().find(|id| !text::is_rule(id)) {
+        return Err(PolicyError {
+            unknown: Some((unknown.clone(), text::rule_ids().collect())),
+            ..error(&[path, &["scan", "except"]].concat(), format!("the scan has no rule '{unknown}'"))
+        });
+    }
+    if let Some(unknown) = settings.hidden.unknown() {
+        return Err(PolicyError {
+            unknown: Some((unknown.to_owned(), text::Concealment::ALL.map(text::Concealment::as_str).to_vec())),
+            ..error(&[path, &["hidden", "except"]].concat(), format!("nothing hides by '{unknown}'"))
+        });
+    }
+    let sections = [
+        ("wire", settings.wire.problem()),
+        ("lists", settings.lists.problem()),
+        ("launch", settings.launch.problem()),
+        ("listen", settings.listen.problem()),
+        ("budget", settings.budget.problem()),
+        ("build", settings.build.problem()),
+        ("egress", settings.egress.as_ref().and_then(EgressPolicy::problem)),
+        ("paths", settings.paths.as_ref().and_then(PathPolicy::problem)),
+        ("flow", settings.flow.problem()),
+        ("sessions", settings.sessions.problem()),
+        ("identity", settings.identity.as_ref().and_then(super::IdentityPolicy::problem)),
+        ("approval", settings.approval.as_ref().and_then(ApprovalPolicy::problem)),
+    ];
+    for (section, problem) in sections {
+        if let Some((key, what)) = problem {
+            return Err(error(&[path, &[section, key]].concat(), what));
+        }
+    }
+    if let Some((keys, what)) = settings.requests.problem() {
+        return Err(error(&[path, &["requests"], &keys].concat(), what));
+    }
+    for (name, of_tool) in &settings.tools {
+        tool(&[path, &["tools", name.as_str()]].concat(), of_tool, settings, schemas)?;
+    }
+    Ok(())
+}
+
+/// The settings of one tool, which stand under `path`.
+fn tool(path: &[&str], settings: &ToolPolicy, server: &ServerPolicy, schemas: &SchemaCache) -> Result<(), PolicyError> {
+    if let Some((keys, what)) = settings.problem(server) {
+        return Err(error(&[path, &keys].concat(), what));
+    }
+    for (pointer, field) in &settings.fields {
+        let path = [path, &["fields", pointer.as_str()]].concat();
+        if !pointer.starts_with('/') {
+            return Err(error(&path, super::policy::no_pointer(pointer)));
+        }
+        if let Some((key, what)) = field.problem() {
+            return Err(error(&[&path[..], &[key]].concat(), what));
+        }
+    }
+    let at = |more: &[&'static str]| [path, more].concat();
+    let under = |more: &[&'static str], key| [&at(more)[..], &[key]].concat();
+    if let Some(show) = &settings.show {
+        schemas
+            .get(&show.input_schema)
+            .map_err(|problem| error(&at(&["show", "input_schema"]), problem.to_string()))?;
+    }
+    if let Some(schema) = settings.shape.as_ref().and_then(|shape| shape.schema.as_ref()) {
+        schemas.get(schema).map_err(|problem| error(&at(&["shape", "schema"]), problem.to_string()))?;
+    }
+    let pinned = settings.pinned.iter().map(|(key, text)| (under(&["pinned"], key.as_str()), text));
+    let scope = settings.scope.iter();
+    let require = scope.clone().flat_map(|scope| &scope.require);
+    let require = require.map(|(key, text)| (under(&["scope", "require"], key.as_str()), text));
+    let each = scope.flat_map(|scope| &scope.each);
+    let each = each.map(|(key, text)| (under(&["scope", "each"], key.as_str()), text));
+    for (path, json) in pinned.chain(require).chain(each) {
+        strict::parse(json.as_bytes()).map_err(|problem| error(&path, format!("not JSON: {problem}")))?;
+    }
+    Ok(())
 }

@@ -61,10 +61,12 @@ impl Flow {
         // Every `params`, where one stands twice: readers may choose differently.
         let parts = parts(message, &["params"]);
         let mut marks = Marks::default();
-        parts.iter().for_each(|part| mark(part, LAYERS_OUT, &mut marks));
+        for part in &parts {
+            mark(part, LAYERS_OUT, &mut marks);
+        }
         let keeps = server.sink(message.called_tool()).is_some_and(|(sink, _)| sink == FlowSink::Store);
-        let untrusted = keeps && self.find(&self.untrusted, &parts).is_some();
-        let private = keeps && self.find(&self.private, &parts).is_some();
+        let untrusted = keeps && Self::find(&self.untrusted, &parts).is_some();
+        let private = keeps && Self::find(&self.private, &parts).is_some();
         // What is kept together with a value that came from outside is as it is.
         if untrusted {
             self.untrusted.take(&marks, &[&self.known]);
@@ -102,9 +104,9 @@ impl Flow {
         }
         let parts = parts(message, &["result", "error", "params"]);
         let untrusted =
-            label.is_some_and(FlowSource::is_untrusted) || (keeps && self.find(&self.untrusted, &parts).is_some());
+            label.is_some_and(FlowSource::is_untrusted) || (keeps && Self::find(&self.untrusted, &parts).is_some());
         let private =
-            label.is_some_and(FlowSource::is_private) || (keeps && self.find(&self.private, &parts).is_some());
+            label.is_some_and(FlowSource::is_private) || (keeps && Self::find(&self.private, &parts).is_some());
         let trusted = label == Some(FlowSource::Trusted) && !untrusted && !private;
         if !untrusted && !private && !trusted {
             return;
@@ -130,12 +132,12 @@ impl Flow {
 
     /// A value that anyone may have written, in some of a request's arguments.
     pub(in crate::gate) fn untrusted_in(&self, nodes: &[&Node]) -> Option<Carried> {
-        self.find(&self.untrusted, nodes)
+        Self::find(&self.untrusted, nodes)
     }
 
     /// A value that must not leave, in some of a request's arguments.
     pub(in crate::gate) fn private_in(&self, nodes: &[&Node]) -> Option<Carried> {
-        self.find(&self.private, nodes)
+        Self::find(&self.private, nodes)
     }
 
     /// Whether some of a request's arguments hold marks of chat templates that
@@ -144,7 +146,7 @@ impl Flow {
         self.specials != 0 && nodes.iter().any(|node| specials_in(node) & self.specials != 0)
     }
 
-    fn find(&self, memory: &Memory, nodes: &[&Node]) -> Option<Carried> {
+    fn find(memory: &Memory, nodes: &[&Node]) -> Option<Carried> {
         if memory.is_empty() {
             return None;
         }

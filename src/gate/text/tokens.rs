@@ -177,10 +177,8 @@ pub(super) fn classify(token: &str) -> Class {
 
 /// Dates, times, spans of years: everybody writes them.
 fn is_date(token: &str) -> bool {
-    let groups: Vec<&str> = token
-        .split(|c: char| matches!(c, '-' | '/' | '.' | ':' | 't' | 'z' | '+' | '_'))
-        .filter(|group| !group.is_empty())
-        .collect();
+    let groups: Vec<&str> =
+        token.split(['-', '/', '.', ':', 't', 'z', '+', '_']).filter(|group| !group.is_empty()).collect();
     let is_year = |group: &str| group.len() == 4 && (group.starts_with("19") || group.starts_with("20"));
     let is_part = |group: &str| group.len() <= 2 && group.bytes().all(|byte| byte.is_ascii_digit());
     let fraction = token.contains('.') && groups.len() > 6;

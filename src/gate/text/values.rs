@@ -393,7 +393,7 @@ mod tests {
     fn a_memory_that_is_full_says_so() {
         let mut memory = Memory::default();
         for round in 0..3 {
-            let text: String = (0..600_000).map(|at| format!("{}{:06} ", round, at)).collect();
+            let text = (0..600_000).fold(String::new(), |text, at| text + &format!("{round}{at:06} "));
             let mut marks = Marks::default();
             marks.add(&text, "", false);
             memory.take(&marks, &[]);
