@@ -215,7 +215,7 @@ pub(super) fn site(text: &str, policy: &EgressPolicy) -> Result<Site, Slip> {
 /// A name without a dot is looked up in the network around, too.
 fn is_local(name: &str) -> bool {
     let ends = |ending: &&str| name.strip_suffix(*ending).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'));
-    !name.contains('.') || LOCAL.iter().any(|ending| ends(ending))
+    !name.contains('.') || LOCAL.iter().any(ends)
 }
 
 #[cfg(test)]
