@@ -35,11 +35,12 @@ fn main() {
         "{:>9}  {:>10} {:>10}  {:>10} {:>10}  {:>9}",
         "bytes", "call p50", "call p99", "result p50", "result p99", "ns/byte"
     );
-    for size in [100, 1_000, 10_000, 100_000] {
+    for size in [100_u32, 1_000, 10_000, 100_000] {
         let (mut calls, mut results) = (Vec::new(), Vec::new());
+        let bytes = usize::try_from(size).unwrap_or(usize::MAX);
         let sessions = if size > 10_000 { SESSIONS / 10 } else { SESSIONS };
         for _ in 0..sessions {
-            session(&rules, size, &mut calls, &mut results);
+            session(&rules, bytes, &mut calls, &mut results);
         }
         let (a, b, c, d) = (at(&mut calls, 50), at(&mut calls, 99), at(&mut results, 50), at(&mut results, 99));
         println!(
@@ -48,15 +49,16 @@ fn main() {
             micros(b),
             micros(c),
             micros(d),
-            (a + c).as_secs_f64() * 1e9 / (2 * size) as f64
+            (a + c).as_secs_f64() * 1e9 / f64::from(2 * size)
         );
     }
     println!("\na listing that the gate has not met, every check on ({LISTINGS} each)\n");
     println!("{:>9}  {:>10} {:>10}  {:>9}", "tools", "p50", "p99", "µs/tool");
-    for tools in [10, 100, 300, 1_000] {
-        let mut times: Vec<_> = (0..LISTINGS).map(|_| listing(&rules, tools)).collect();
+    for tools in [10_u32, 100, 300, 1_000] {
+        let mut times: Vec<_> =
+            (0..LISTINGS).map(|_| listing(&rules, usize::try_from(tools).unwrap_or(usize::MAX))).collect();
         let median = at(&mut times, 50);
-        let each = median.as_secs_f64() * 1e6 / tools as f64;
+        let each = median.as_secs_f64() * 1e6 / f64::from(tools);
         println!("{tools:>9}  {:>10} {:>10}  {each:>9.2}", micros(median), micros(at(&mut times, 99)));
     }
 }

@@ -188,6 +188,14 @@ fn lists_are_json_on_request() {
         assert_eq!(code, 0, "{what}: {stderr}");
         assert!(!serde_json::from_str::<Vec<Value>>(&stdout).unwrap().is_empty(), "{what}");
     }
+    let (code, stdout, stderr) = gateproof(folder.path(), &["list", "--coverage", "--json"]);
+    let table: Value = serde_json::from_str(&stdout).unwrap();
+    assert_eq!(code, 0, "{stderr}");
+    let covered = |id: &str| table["techniques"].as_array().unwrap().iter().find(|row| row["technique"] == id).unwrap();
+    assert_eq!(covered("C12")["checks"]["tool-allowlist"], 1);
+    assert_eq!(covered("C12")["holes"], serde_json::json!([]));
+    assert_eq!(covered("D01")["holes"][0], "no attack");
+    check(folder.path(), &["list", "--coverage"], 0, &["D01 tool poisoning: no attack", "Out of reach"]);
     check(folder.path(), &["list", "delete"], 0, &["notes.delete", "notes.asked-to-delete"]);
 }
 
@@ -209,7 +217,7 @@ fn lint_finds_what_a_corpus_lacks() {
             "there is no technique 'C99'",
             "notes.asked-to-delete: fail under guarded",
             "reply-correlation: no attack is stopped by it",
-            "D02 implicit poisoning: not covered",
+            "D02 implicit poisoning: no attack",
         ],
     );
 }
