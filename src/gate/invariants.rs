@@ -97,6 +97,7 @@ const ATTACKS: &[(&str, &[Step])] = &[
     ),
     ("argument-schema", &[|gate| gate.call("read_board", r#"{"limit":"3"}"#)]),
     ("argument-scope", &[|gate| gate.call("pinned", r#"{"room":"x"}"#)]),
+    ("secrets-out", &[|gate| gate.call("other", r#"{"note":"token=CANARYq7Zt1Lw9Kd3Rb5"}"#)]),
     ("delegated-identity", &[|gate| gate.call("other", "{}")]),
     ("call-budget", &[|gate| gate.call("once", "{}"), |gate| gate.call("once", "{}")]),
     ("result-shape", &[|gate| gate.result("other", "{}", r#"{"content":"prose"}"#)]),

@@ -30,6 +30,7 @@ mod proposals;
 mod rules;
 mod ruling;
 mod schema;
+mod secrets;
 #[cfg(test)]
 mod testing;
 pub mod text;
@@ -51,8 +52,8 @@ pub use pins::{
 pub use policy::{
     ActiveContent, BudgetPolicy, BuildPolicy, ContentPolicy, EnvelopePolicy, Framing, FramingClaim, HiddenPolicy,
     HostDefinition, IdentityMode, IdentityPolicy, LaunchPolicy, ListPolicy, ListenPolicy, NamesPolicy, Paging, PinMode,
-    Policy, PromptPins, Redirects, Replay, ResultScope, ResultShape, ScanPolicy, ServerPolicy, TextForm, ToolBudget,
-    ToolPolicy, WirePolicy,
+    Policy, PromptPins, Redirects, Replay, ResultScope, ResultShape, ScanPolicy, SecretsPolicy, ServerPolicy, TextForm,
+    ToolBudget, ToolPolicy, WirePolicy,
 };
 pub use proposals::Proposals;
 pub use rules::{CheckSet, Delegation, Delegations, PolicyError, Rules};

@@ -5,6 +5,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use super::{
     Policy, SchemaCache, checks,
     checks::CheckId,
+    secrets,
     text::{self, Findings, Hidden, Hit},
 };
 use crate::protocol::{ServerName, strict};
@@ -123,6 +124,13 @@ impl Rules {
                     ..error(&[&path[..], &["hidden", "except"]].concat(), format!("nothing hides by '{unknown}'"))
                 });
             }
+            let no_rule = |path: &[&str], unknown: &str| PolicyError {
+                unknown: Some((unknown.to_owned(), secrets::RULES.iter().map(|(id, _)| *id).collect())),
+                ..error(&[path, &["secrets", "except"]].concat(), format!("secrets-out has no rule '{unknown}'"))
+            };
+            if let Some(unknown) = settings.secrets.unknown() {
+                return Err(no_rule(&path, unknown));
+            }
             let sections = [
                 ("wire", settings.wire.problem()),
                 ("lists", settings.lists.problem()),
@@ -138,6 +146,9 @@ impl Rules {
             }
             for (tool, settings) in &settings.tools {
                 let path = [&path[..], &["tools", tool.as_str()]].concat();
+                if let Some(unknown) = settings.secrets.unknown() {
+                    return Err(no_rule(&path, unknown));
+                }
                 if let Some((keys, what)) = settings.problem() {
                     return Err(error(&[&path[..], &keys].concat(), what));
                 }

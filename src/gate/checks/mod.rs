@@ -26,6 +26,7 @@ mod redirects;
 mod reply_correlation;
 mod result_scope;
 mod result_shape;
+mod secrets_out;
 mod size_limits;
 mod stale_listing;
 mod strict_envelope;
@@ -50,6 +51,7 @@ pub const ALL: &[&dyn Check] = &[
     &name_collision::NameCollision,
     &argument_schema::ArgumentSchema,
     &argument_scope::ArgumentScope,
+    &secrets_out::SecretsOut,
     &delegated_identity::DelegatedIdentity,
     &call_budget::CallBudget,
     &result_shape::ResultShape,

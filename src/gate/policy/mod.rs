@@ -12,6 +12,7 @@ mod lists;
 mod names;
 mod paging;
 mod pins;
+mod secrets;
 mod wire;
 
 use std::collections::BTreeMap;
@@ -32,6 +33,7 @@ pub use paging::Paging;
 
 pub use content::{ActiveContent, ContentPolicy};
 pub use pins::{PinMode, PromptPins};
+pub use secrets::SecretsPolicy;
 
 pub use wire::{Redirects, WirePolicy};
 
@@ -99,6 +101,8 @@ pub struct ServerPolicy {
     pub build: BuildPolicy,
     /// Which documents may come in results.
     pub content: ContentPolicy,
+    /// Which secrets may go to it.
+    pub secrets: SecretsPolicy,
     /// Settings by tool.
     pub tools: BTreeMap<ToolName, ToolPolicy>,
 }
@@ -148,6 +152,8 @@ pub struct ToolPolicy {
     pub budget: ToolBudget,
     /// How its messages show whom they are from.
     pub framing: Option<Framing>,
+    /// Which secrets it may be given, beside those that its server may.
+    pub secrets: SecretsPolicy,
     /// How it pages, for a tool that hands out documents.
     pub pages: Option<Paging>,
 }
