@@ -25,8 +25,13 @@ pub(super) fn carry_data(text: &[u8]) -> bool {
         return false;
     }
     let mut bare = text.split(|byte| !(byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_')));
-    in_urls(text).any(|host| carries(host, true))
-        || bare.any(|host| host.len() > SHORTEST_WORDS && carries(host, false))
+    in_urls(text).any(|host| may_carry(host) && carries(host, true))
+        || bare.any(|host| may_carry(host) && carries(host, false))
+}
+
+/// Data in base32 or hex hardly ever comes without digits.
+fn may_carry(host: &[u8]) -> bool {
+    host.len() > SHORTEST_WORDS + 4 && host.iter().filter(|byte| byte.is_ascii_digit()).count() >= 2
 }
 
 fn in_urls(text: &[u8]) -> impl Iterator<Item = &[u8]> {
@@ -65,7 +70,9 @@ fn carries(host: &[u8], in_url: bool) -> bool {
             count += 1;
         }
     }
-    count > 1 && (reads(&together) || together.len() >= LONGEST_TOGETHER && chance::is_drawn(&together))
+    // A message id has two.
+    let enough = if in_url { 2 } else { 3 };
+    count >= enough && (reads(&together) || together.len() >= LONGEST_TOGETHER && chance::is_drawn(&together))
 }
 
 /// A hash that names content, as IPFS spells it.

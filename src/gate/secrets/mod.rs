@@ -173,13 +173,14 @@ impl Search<'_> {
         if depth >= MAX_LAYERS || self.found.is_some() {
             return;
         }
-        for plain in unpack::stretches(text) {
-            if self.found.is_some() || !self.spend(plain.len()) {
-                return;
+        unpack::stretches(text, &mut |plain| {
+            if self.found.is_none() && self.spend(plain.len()) {
+                self.held.hear(plain);
+                if plain.len() >= SHORTEST {
+                    self.layer(plain, Reading::Loose, depth + 1);
+                }
             }
-            self.held.hear(&plain);
-            self.layer(&plain, Reading::Loose, depth + 1);
-        }
+        });
     }
 
     /// Whether that much may still be decoded; what can't be read to its end doesn't pass.

@@ -188,17 +188,16 @@ fn is_armoured(rest: &[u8]) -> bool {
     let Some(at) = memmem::find(line, b"-----") else { return false };
     let is_private =
         memmem::find(&line[..at], b"PRIVATE").is_some() && memmem::find(&squeezed, b"PRIVATEKEY").is_some();
-    is_private && {
-        // Headers (`Proc-Type: …`), line ends and escaped ones may come first.
-        let body = &rest[at + 5..rest.len().min(at + 512)];
-        let drawn =
-            body.split(|byte| !(byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'='))).map(|line| {
-                // The `n` of an escaped line end is part of no key, and is no harm.
-                line.len()
-            });
-        drawn.clone().any(|length| length >= 32)
-            || drawn.sum::<usize>() >= 48 && body.iter().filter(|byte| byte.is_ascii_digit()).count() >= 4
-    }
+    // Headers (`Proc-Type: …`), line ends and escaped ones may come first. A key in
+    // chunks comes here put together.
+    let body = &rest[at + 5..rest.len().min(at + 512)];
+    let body = &body[..memmem::find(body, b"-----").unwrap_or(body.len())];
+    let is_base64 = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=');
+    let is_line = |line: &[u8]| {
+        let has = |kind: fn(&u8) -> bool| line.iter().any(kind);
+        line.len() >= 32 && has(u8::is_ascii_digit) && has(u8::is_ascii_uppercase) && has(u8::is_ascii_lowercase)
+    };
+    is_private && body.split(|byte| !is_base64(byte)).any(is_line)
 }
 
 /// Whether base64 goes on behind the bytes that begin a private key.

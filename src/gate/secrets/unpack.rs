@@ -36,34 +36,56 @@ pub(super) fn percent(text: &[u8]) -> Option<Vec<u8>> {
 
 /// What could be encoded in the text, decoded: base64 from each of the four characters
 /// that a group may begin at (a path before it is of the same alphabet), base32 and hex.
-pub(super) fn stretches(text: &[u8]) -> impl Iterator<Item = Vec<u8>> {
-    static BASE64: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"(?-u)[A-Za-z0-9+/_-]{16,}").ok());
+/// Of what comes out, only what can be read is shown: secrets are made of such characters,
+/// and other text hardly ever decodes to a few of them in a row.
+pub(super) fn stretches(text: &[u8], visit: &mut dyn FnMut(&[u8])) {
     static HEX: LazyLock<Option<Regex>> =
         LazyLock::new(|| Regex::new(r"(?-u)(?:(?:\\x|0x)?[0-9a-fA-F]{2}[ ,:]?){12,}").ok());
-    let may_hold = has_run(text);
-    let finds = |pattern: &'static Option<Regex>| pattern.as_ref().filter(|_| may_hold).into_iter();
-    let base64 = finds(&BASE64).flat_map(move |pattern| pattern.find_iter(text)).flat_map(|found| {
-        let stretch = found.as_bytes();
-        // Encoded words mix small and capital letters.
-        let mixed = stretch.iter().any(u8::is_ascii_uppercase) && stretch.iter().any(u8::is_ascii_lowercase);
-        (0..4).filter(move |_| mixed).filter_map(|offset| base64(&stretch[offset..])).chain(base32(stretch))
-    });
-    let hex = finds(&HEX).flat_map(move |pattern| pattern.find_iter(text)).flat_map(|found| {
-        let stretch = found.as_bytes();
-        (0..2).map(|offset| hex(stretch, offset))
-    });
-    base64.chain(hex)
+    let mut show = |plain: &[u8]| {
+        plain.split(|byte| !matches!(byte, b' '..=b'~' | b'\n' | b'\r' | b'\t')).for_each(|run| {
+            if run.len() >= SHORTEST_PLAIN {
+                visit(run);
+            }
+        });
+    };
+    let is_base64 = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'_' | b'-');
+    for stretch in text.split(|byte| !is_base64(byte)).filter(|stretch| stretch.len() >= SHORTEST_STRETCH) {
+        for part in (0..4).map(|offset| &stretch[offset..]).filter(|part| may_read(part)) {
+            base64(part).iter().for_each(|plain| show(plain));
+        }
+        base32(stretch).iter().for_each(|plain| show(plain));
+    }
+    if has_hex(text) {
+        for found in HEX.iter().flat_map(|pattern| pattern.find_iter(text)) {
+            show(&hex(found.as_bytes(), 0));
+            show(&hex(found.as_bytes(), 1));
+        }
+    }
 }
 
-/// Whether 16 characters of base64, or 24 of spelled hex, stand in a row: most text
-/// has none.
-fn has_run(text: &[u8]) -> bool {
-    let (mut run, mut digits) = (0, 0);
+/// The shortest stretch that is decoded.
+const SHORTEST_STRETCH: usize = 16;
+/// The least that is shown of what was decoded.
+const SHORTEST_PLAIN: usize = 12;
+
+/// Whether three groups of base64 in a row begin as those of ASCII do, whose first bit
+/// is none: with a letter up to `f`. Words hardly ever have one at every fourth place.
+fn may_read(text: &[u8]) -> bool {
+    let mut groups = 0;
+    text.iter().step_by(4).any(|byte| {
+        groups = if byte.is_ascii_uppercase() || matches!(byte, b'a'..=b'f') { groups + 1 } else { 0 };
+        groups >= 3
+    })
+}
+
+/// Whether 24 digits of hex stand in a row, or with signs between them: most text has none.
+fn has_hex(text: &[u8]) -> bool {
+    let mut digits = 0;
     text.iter().any(|byte| {
-        run = if byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'_' | b'-') { run + 1 } else { 0 };
-        let spells = byte.is_ascii_hexdigit() || matches!(byte, b' ' | b'\\' | b'x' | b',' | b':');
-        digits = if spells { digits + 1 } else { 0 };
-        run >= 16 || digits >= 24
+        let is_digit = byte.is_ascii_hexdigit();
+        let goes_on = is_digit || matches!(byte, b' ' | b'\\' | b'x' | b',' | b':');
+        digits = if goes_on { digits + usize::from(is_digit) } else { 0 };
+        digits >= 24
     })
 }
 
@@ -195,7 +217,11 @@ mod tests {
         assert_eq!(percent(b"100% sure"), None);
         assert_eq!(base32(b"mnqw4ylspe").as_deref(), Some(&b"canary"[..]));
         assert_eq!(hex(b"0x63 0x61\\x6e", 0), b"can");
-        let says = |text: &[u8], plain: &[u8]| stretches(text).any(|out| memchr::memmem::find(&out, plain).is_some());
+        let says = |text: &[u8], plain: &[u8]| {
+            let mut is_there = false;
+            stretches(text, &mut |out| is_there |= memchr::memmem::find(out, plain).is_some());
+            is_there
+        };
         assert!(says(b"https://a.example/b/Q0FOQVJZLWEtbG9uZy1vbmU", b"CANARY-a-long"));
         assert!(says(b"43414e4152592d612d6c6f6e672d6f6e65", b"CANARY-a-long"));
     }
