@@ -1,9 +1,9 @@
-//! How many descriptions that are presumed honest alarm the two checks that read
-//! text, and which.
+//! How many descriptions that are presumed honest alarm the checks that read text,
+//! and which.
 //!
 //! `cargo run --example false_alarms -- FILE`, where FILE is a JSON array of
 //! objects with `server`, `name` and `description`. Each goes through the gate as
-//! a listing of one tool. No such collection is part of gateproof.
+//! a listing of one tool, and as the argument of a call. No such collection is part of gateproof.
 
 #![expect(clippy::print_stdout, reason = "what it measures is all it does")]
 
@@ -15,14 +15,15 @@ use gateproof::{
 };
 use serde_json::{Value, json};
 
-const CHECKS: [&str; 2] = ["hidden-text", "description-scan"];
+const CHECKS: [&str; 3] = ["hidden-text", "description-scan", "secrets-out"];
 
 fn main() -> Result<(), Box<dyn Error>> {
     let path = std::env::args().nth(1).ok_or("which file? a JSON array of {server, name, description}")?;
     let tools: Vec<Value> = serde_json::from_slice(&std::fs::read(path)?)?;
-    let policy: Policy = toml::from_str("schema = 1\ntitle = \"nothing but the two checks\"")?;
-    let both = CHECKS.iter().filter_map(|name| CheckId::parse(name)).fold(CheckSet::none(), |on, id| on.with(id, true));
-    let rules = Rules::new(policy, Arc::new(SchemaCache::default()))?.with_checks(both);
+    let policy: Policy = toml::from_str("schema = 1\ntitle = \"nothing but the checks that read text\"")?;
+    let these =
+        CHECKS.iter().filter_map(|name| CheckId::parse(name)).fold(CheckSet::none(), |on, id| on.with(id, true));
+    let rules = Rules::new(policy, Arc::new(SchemaCache::default()))?.with_checks(these);
     let mut alarms = 0;
     for tool in &tools {
         let findings = findings(&rules, tool);
@@ -41,14 +42,17 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// What the checks say of one tool in a listing of its own.
+/// What the checks say of one tool in a listing of its own, and of its words in a call.
 fn findings(rules: &Rules, tool: &Value) -> Vec<Finding> {
     let server = ServerName::new("presumed-honest");
     let mut gate = Guarded::new(rules.clone(), Delegations::new());
     let definition = json!({ "name": tool["name"], "description": tool["description"], "inputSchema": {} });
     let asked = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list" });
     let answered = json!({ "jsonrpc": "2.0", "id": 1, "result": { "tools": [definition] } });
-    [(Direction::Requestward, asked), (Direction::Replyward, answered)]
+    // A name that was never listed, so that no other check has a say.
+    let call = json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/call",
+        "params": { "name": "note", "arguments": { "text": tool["description"] } } });
+    [(Direction::Requestward, asked), (Direction::Replyward, answered), (Direction::Requestward, call)]
         .into_iter()
         .flat_map(|(direction, text)| {
             let message = Message::new(text.to_string());

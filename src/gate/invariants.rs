@@ -117,6 +117,7 @@ const ATTACKS: &[(&str, &[Step])] = &[
     ("argument-policy", &[|gate| gate.call("open", r#"{"mode":"r; rm x"}"#)]),
     ("path-scope", &[|gate| gate.call("open", r#"{"path":"../keys"}"#)]),
     ("egress", &[|gate| gate.call("other", r#"{"url":"https://127.1/"}"#)]),
+    ("secrets-out", &[|gate| gate.call("other", r#"{"note":"token=CANARYq7Zt1Lw9Kd3Rb5"}"#)]),
     ("delegated-identity", &[|gate| gate.call("other", "{}")]),
     ("approval", &[|gate| gate.on("asked").call("wipe", "{}")]),
     ("call-budget", &[|gate| gate.call("once", "{}"), |gate| gate.call("once", "{}")]),

@@ -36,6 +36,7 @@ mod proposals;
 mod rules;
 mod ruling;
 mod schema;
+mod secrets;
 mod surroundings;
 #[cfg(test)]
 mod testing;
@@ -64,8 +65,8 @@ pub use policy::{
     ElicitationPolicy, EnvelopePolicy, FieldKind, FieldPolicy, Fields, FlowPolicy, FlowSettings, FlowSink, FlowSource,
     Framing, FramingClaim, HiddenPolicy, HostDefinition, IdentityMode, IdentityPolicy, IncludeContext, LaunchPolicy,
     ListPolicy, ListenPolicy, NamesPolicy, Paging, PathPolicy, PinMode, Policy, PromptPins, Redirects, Replay,
-    RequestsPolicy, ResultScope, ResultShape, RootsPolicy, SamplingPolicy, ScanPolicy, ServerPolicy, SessionsPolicy,
-    TextForm, ToolBudget, ToolPaths, ToolPolicy, UnaskedPolicy, WirePolicy,
+    RequestsPolicy, ResultScope, ResultShape, RootsPolicy, SamplingPolicy, ScanPolicy, SecretsPolicy, ServerPolicy,
+    SessionsPolicy, TextForm, ToolBudget, ToolPaths, ToolPolicy, UnaskedPolicy, WirePolicy,
 };
 pub use proposals::Proposals;
 pub use rules::{CheckSet, Delegation, Delegations, PolicyError, Rules};

@@ -5,6 +5,8 @@ use std::{collections::BTreeMap, sync::Arc};
 use super::{
     ApprovalPolicy, EgressPolicy, PathPolicy, Policy, SchemaCache, ServerPolicy, ToolPolicy, checks,
     checks::CheckId,
+    policy::SecretsPolicy,
+    secrets,
     text::{self, Findings, Hidden, Hit},
 };
 use crate::protocol::{ServerName, strict};
@@ -180,6 +182,7 @@ fn server(path: &[&str], settings: &ServerPolicy, schemas: &SchemaCache) -> Resu
             ..error(&[path, &["hidden", "except"]].concat(), format!("nothing hides by '{unknown}'"))
         });
     }
+    unknown_secrets(path, &settings.secrets)?;
     let sections = [
         ("wire", settings.wire.problem()),
         ("lists", settings.lists.problem()),
@@ -208,8 +211,18 @@ fn server(path: &[&str], settings: &ServerPolicy, schemas: &SchemaCache) -> Resu
     Ok(())
 }
 
+/// A rule of `secrets-out` that there is not.
+fn unknown_secrets(path: &[&str], settings: &SecretsPolicy) -> Result<(), PolicyError> {
+    let Some(unknown) = settings.unknown() else { return Ok(()) };
+    Err(PolicyError {
+        unknown: Some((unknown.to_owned(), secrets::RULES.iter().map(|(id, _)| *id).collect())),
+        ..error(&[path, &["secrets", "except"]].concat(), format!("secrets-out has no rule '{unknown}'"))
+    })
+}
+
 /// The settings of one tool, which stand under `path`.
 fn tool(path: &[&str], settings: &ToolPolicy, server: &ServerPolicy, schemas: &SchemaCache) -> Result<(), PolicyError> {
+    unknown_secrets(path, &settings.secrets)?;
     if let Some((keys, what)) = settings.problem(server) {
         return Err(error(&[path, &keys].concat(), what));
     }

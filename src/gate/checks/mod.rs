@@ -30,6 +30,7 @@ mod redirects;
 mod reply_correlation;
 mod result_scope;
 mod result_shape;
+mod secrets_out;
 mod server_requests;
 mod session_binding;
 mod size_limits;
@@ -61,6 +62,7 @@ pub const ALL: &[&dyn Check] = &[
     &argument_policy::ArgumentPolicy,
     &path_scope::PathScope,
     &egress::Egress,
+    &secrets_out::SecretsOut,
     &delegated_identity::DelegatedIdentity,
     &approval::Approval,
     &call_budget::CallBudget,

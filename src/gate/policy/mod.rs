@@ -19,6 +19,7 @@ mod paging;
 mod paths;
 mod pins;
 mod requests;
+mod secrets;
 mod sessions;
 mod wire;
 
@@ -45,6 +46,7 @@ pub use paths::{PathPolicy, ToolPaths};
 
 pub use content::{ActiveContent, ContentPolicy};
 pub use pins::{PinMode, PromptPins};
+pub use secrets::SecretsPolicy;
 
 pub use identity::{IdentityMode, IdentityPolicy};
 pub(super) use requests::folder;
@@ -133,6 +135,8 @@ pub struct ServerPolicy {
     pub build: BuildPolicy,
     /// Which documents may come in results.
     pub content: ContentPolicy,
+    /// Which secrets may go to it.
+    pub secrets: SecretsPolicy,
     /// Settings by tool.
     pub tools: BTreeMap<ToolName, ToolPolicy>,
 }
@@ -173,6 +177,8 @@ pub struct ToolPolicy {
     pub fields: Fields,
     /// Which of its arguments are paths.
     pub paths: Option<ToolPaths>,
+    /// Which secrets it may be given, beside those that its server may.
+    pub secrets: SecretsPolicy,
     /// How it pages, for a tool that hands out documents.
     pub pages: Option<Paging>,
 }
