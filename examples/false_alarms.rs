@@ -3,11 +3,12 @@
 //!
 //! `cargo run --example false_alarms -- FILE`, where FILE is a JSON array of
 //! objects with `server`, `name` and `description`. Each goes through the gate as
-//! a listing of one tool, and as the argument of a call. No such collection is part of gateproof.
+//! a listing of one tool, and as the argument of a call; then all servers together in
+//! one session. No such collection is part of gateproof.
 
 #![expect(clippy::print_stdout, reason = "what it measures is all it does")]
 
-use std::{error::Error, sync::Arc};
+use std::{collections::BTreeSet, error::Error, sync::Arc};
 
 use gateproof::{
     gate::{CheckId, CheckSet, Delegations, Event, Finding, Gate as _, Guarded, Passing, Policy, Rules, SchemaCache},
@@ -16,54 +17,72 @@ use gateproof::{
 use serde_json::{Value, json};
 
 const CHECKS: [&str; 3] = ["hidden-text", "description-scan", "secrets-out"];
+/// What looks over several servers: judged with all of them in one session.
+const ACROSS: [&str; 1] = ["shadowing"];
 
 fn main() -> Result<(), Box<dyn Error>> {
     let path = std::env::args().nth(1).ok_or("which file? a JSON array of {server, name, description}")?;
     let tools: Vec<Value> = serde_json::from_slice(&std::fs::read(path)?)?;
-    let policy: Policy = toml::from_str("schema = 1\ntitle = \"nothing but the checks that read text\"")?;
-    let these =
-        CHECKS.iter().filter_map(|name| CheckId::parse(name)).fold(CheckSet::none(), |on, id| on.with(id, true));
-    let rules = Rules::new(policy, Arc::new(SchemaCache::default()))?.with_checks(these);
-    let mut alarms = 0;
+    let alone = rules(&CHECKS)?;
+    report("alone", tools.len(), tools.iter().flat_map(|tool| findings(&mut gate(&alone), tool)));
+
+    let mut together = gate(&rules(&ACROSS)?);
+    // Twice, so that the first server is judged beside the last one, too.
     for tool in &tools {
-        let findings = findings(&rules, tool);
-        alarms += usize::from(!findings.is_empty());
-        for Finding { check, rule, why, .. } in findings {
-            println!("{} {}: {check}/{rule}: {why}", tool["server"], tool["name"]);
-        }
+        findings(&mut together, tool);
     }
-    let total = tools.len().max(1);
-    println!(
-        "{alarms} of {} descriptions alarm ({}.{:02} %)",
-        tools.len(),
-        alarms * 100 / total,
-        alarms * 10_000 / total % 100
-    );
+    report("together", tools.len(), tools.iter().flat_map(|tool| findings(&mut together, tool)));
     Ok(())
 }
 
+fn rules(checks: &[&str]) -> Result<Rules, Box<dyn Error>> {
+    let policy: Policy = toml::from_str("schema = 1\ntitle = \"nothing but the checks that read text\"")?;
+    let these =
+        checks.iter().filter_map(|name| CheckId::parse(name)).fold(CheckSet::none(), |on, id| on.with(id, true));
+    Ok(Rules::new(policy, Arc::new(SchemaCache::default()))?.with_checks(these))
+}
+
+fn gate(rules: &Rules) -> Guarded {
+    Guarded::new(rules.clone(), Delegations::new())
+}
+
+fn report(how: &str, total: usize, findings: impl Iterator<Item = (String, Finding)>) {
+    let mut alarmed = BTreeSet::new();
+    for (tool, Finding { check, rule, why, .. }) in findings {
+        println!("{tool}: {check}/{rule}: {why}");
+        alarmed.insert(tool);
+    }
+    let (alarms, all) = (alarmed.len(), total.max(1));
+    println!(
+        "{how}: {alarms} of {total} descriptions alarm ({}.{:02} %)",
+        alarms * 100 / all,
+        alarms * 10_000 / all % 100
+    );
+}
+
 /// What the checks say of one tool in a listing of its own, and of its words in a call.
-fn findings(rules: &Rules, tool: &Value) -> Vec<Finding> {
-    let server = ServerName::new("presumed-honest");
-    let mut gate = Guarded::new(rules.clone(), Delegations::new());
+fn findings(gate: &mut Guarded, tool: &Value) -> Vec<(String, Finding)> {
+    let server = ServerName::new(tool["server"].as_str().unwrap_or_default());
     let definition = json!({ "name": tool["name"], "description": tool["description"], "inputSchema": {} });
     let asked = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list" });
-    let answered = json!({ "jsonrpc": "2.0", "id": 1, "result": { "tools": [definition] } });
+    // One page of a listing that goes on: the tools before it stay.
+    let answered = json!({ "jsonrpc": "2.0", "id": 1, "result": { "tools": [definition], "nextCursor": "more" } });
     // A name that was never listed, so that no other check has a say.
     let call = json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/call",
         "params": { "name": "note", "arguments": { "text": tool["description"] } } });
-    [(Direction::Requestward, asked), (Direction::Replyward, answered), (Direction::Requestward, call)]
-        .into_iter()
-        .flat_map(|(direction, text)| {
-            let message = Message::new(text.to_string());
-            gate.decide(&Event::Passing(Passing {
-                server: &server,
-                direction,
-                message: &message,
-                headers: None,
-                via: None,
-            }))
-            .findings
-        })
-        .collect()
+    let mut found = Vec::new();
+    for (direction, text) in
+        [(Direction::Requestward, asked), (Direction::Replyward, answered), (Direction::Requestward, call)]
+    {
+        let message = Message::new(text.to_string());
+        let passing = Passing { server: &server, direction, message: &message, headers: None, via: None };
+        found.extend(gate.decide(&Event::Passing(passing)).findings);
+        let reply = Message::new(r#"{"jsonrpc":"2.0","id":2,"result":{"content":[]}}"#);
+        if direction == Direction::Requestward && message.method() == Some("tools/call") {
+            let passing = Passing { direction: Direction::Replyward, message: &reply, ..passing };
+            gate.decide(&Event::Passing(passing));
+        }
+    }
+    let tool = format!("{} {}", tool["server"], tool["name"]);
+    found.into_iter().map(|finding| (tool.clone(), finding)).collect()
 }

@@ -327,6 +327,9 @@ pub struct Emit {
     pub server: Option<ServerName>,
     /// The message, as raw JSON text; `{{n}}` stands for the count of those sent.
     pub text: String,
+    /// Each is drawn out with blanks to at least this many bytes.
+    #[serde(default)]
+    pub pad_to: Option<usize>,
     /// How many are sent at once; 1 unless given.
     #[serde(default)]
     pub times: Option<u32>,

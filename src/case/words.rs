@@ -110,7 +110,8 @@ fn doing(step: &Step) -> String {
         Step::Mutate(mutation) => format!("the server changes{on}: {}", mutation_words(mutation)),
         Step::Emit(emit) => {
             let times = emit.times.map(|times| format!(" {times} times")).unwrap_or_default();
-            format!("the server says unasked{on}{times}: {}", quote(&emit.text))
+            let long = emit.pad_to.map(|bytes| format!(" in {bytes} bytes")).unwrap_or_default();
+            format!("the server says unasked{on}{times}{long}: {}", quote(&emit.text))
         }
         Step::Reconnect(_) => format!("the client closes and connects anew{on}"),
         Step::Restart(_) => "the gate restarts, and keeps what it stored".to_owned(),

@@ -7,7 +7,7 @@ use super::{
     checks::CheckId,
     policy::SecretsPolicy,
     secrets,
-    text::{self, Findings, Hidden, Hit},
+    text::{self, Findings, Hidden, Hit, Steer},
 };
 use crate::protocol::{ServerName, strict};
 
@@ -86,6 +86,7 @@ pub struct Rules {
     schemas: Arc<SchemaCache>,
     scans: Arc<Findings<Hit>>,
     concealed: Arc<Findings<Hidden>>,
+    steering: Arc<Findings<Steer>>,
     follows: bool,
 }
 
@@ -124,7 +125,8 @@ impl Rules {
             .any(|server| server.flow.is_given() || server.tools.values().any(|tool| tool.flow.is_given()));
         let scans = Arc::new(Findings::by(text::scan_node));
         let concealed = Arc::new(Findings::by(text::concealed_in));
-        Ok(Self { policy: Arc::new(policy), checks: on, schemas, scans, concealed, follows })
+        let steering = Arc::new(Findings::by(text::steers_in));
+        Ok(Self { policy: Arc::new(policy), checks: on, schemas, scans, concealed, steering, follows })
     }
 
     /// The same policy with other checks on.
@@ -161,6 +163,11 @@ impl Rules {
     /// What was found hidden in definitions so far.
     pub fn concealed(&self) -> &Findings<Hidden> {
         &self.concealed
+    }
+
+    /// What definitions said of other tools so far.
+    pub fn steering(&self) -> &Findings<Steer> {
+        &self.steering
     }
 }
 

@@ -163,6 +163,7 @@ pub fn is_known(id: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::gate::CheckId;
 
     #[test]
     fn ids_are_in_order_and_named() {
@@ -172,6 +173,15 @@ mod tests {
         }
         for technique in TECHNIQUES {
             assert!(technique.id.len() == 3 && technique.name.len() > 3, "{technique:?}");
+        }
+    }
+
+    #[test]
+    fn the_checks_that_are_named_exist() {
+        for technique in TECHNIQUES {
+            for check in technique.checks {
+                assert!(CheckId::parse(check).is_some(), "{}: {check}", technique.id);
+            }
         }
     }
 }

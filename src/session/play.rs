@@ -121,8 +121,12 @@ impl<'a, W: World> Session<'a, W> {
                 self.recorder.event(Event::Acted(what));
             }
             Step::Mutate(mutation) => self.mutate(&server, mutation).await?,
-            Step::Emit(Emit { text, times, .. }) => {
-                let texts = (1..=times.unwrap_or(1)).map(|n| text.replace("{{n}}", &n.to_string()).into());
+            Step::Emit(Emit { text, times, pad_to, .. }) => {
+                let drawn_out = |text: String| {
+                    let blanks = pad_to.unwrap_or(0).saturating_sub(text.len());
+                    text + &" ".repeat(blanks)
+                };
+                let texts = (1..=times.unwrap_or(1)).map(|n| drawn_out(text.replace("{{n}}", &n.to_string())).into());
                 self.emit(&server, texts.collect()).await;
             }
             Step::Reconnect(_) => {

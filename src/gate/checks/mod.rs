@@ -33,6 +33,7 @@ mod result_shape;
 mod secrets_out;
 mod server_requests;
 mod session_binding;
+mod shadowing;
 mod size_limits;
 mod stale_listing;
 mod strict_envelope;
@@ -57,6 +58,7 @@ pub const ALL: &[&dyn Check] = &[
     &description_scan::DescriptionScan,
     &definition_pins::DefinitionPins,
     &name_collision::NameCollision,
+    &shadowing::Shadowing,
     &argument_schema::ArgumentSchema,
     &argument_scope::ArgumentScope,
     &argument_policy::ArgumentPolicy,

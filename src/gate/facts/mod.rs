@@ -147,6 +147,11 @@ impl Facts {
         self.servers.get(name).unwrap_or(&NOTHING)
     }
 
+    /// Every server of the session.
+    pub fn servers(&self) -> impl Iterator<Item = (&ServerName, &ServerFacts)> {
+        self.servers.iter()
+    }
+
     /// Which tool names were listed, over all servers.
     pub fn names(&self) -> &NameClaims {
         &self.names

@@ -51,7 +51,9 @@ fn is_counted(body: &[u8]) -> bool {
 
 fn distinct(body: &[u8]) -> usize {
     let mut seen = [false; 256];
-    body.iter().for_each(|byte| seen[usize::from(*byte)] = true);
+    for byte in body {
+        seen[usize::from(*byte)] = true;
+    }
     seen.iter().filter(|seen| **seen).count()
 }
 

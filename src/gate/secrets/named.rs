@@ -64,7 +64,7 @@ pub(super) fn is_member(name: &str, value: &[u8]) -> bool {
     matches!(named(name), Some(Name::Secret))
         && !password.iter().any(|end| bare(name).ends_with(end))
         && name != value
-        && value.iter().all(is_value)
+        && value.iter().copied().all(is_value)
         && is_secret(Name::Secret, value)
 }
 
@@ -82,7 +82,7 @@ fn named(name: &[u8]) -> Option<Name> {
 }
 
 /// Characters that a value may have.
-fn is_value(byte: &u8) -> bool {
+fn is_value(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'_' | b'=' | b'.' | b'~' | b'-')
 }
 
@@ -111,7 +111,7 @@ fn is_named(text: &[u8], end: usize) -> bool {
         rest = after;
     }
     let is_bearer = text[start..end].eq_ignore_ascii_case(b"bearer") && gap > 0;
-    let value = &rest[..rest.iter().position(|byte| !is_value(byte)).unwrap_or(rest.len())];
+    let value = &rest[..rest.iter().position(|byte| !is_value(*byte)).unwrap_or(rest.len())];
     (seen_sign || is_bearer) && is_secret(name, value)
 }
 

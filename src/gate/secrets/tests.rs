@@ -28,11 +28,11 @@ fn base64(text: &str) -> String {
 }
 
 fn hex(text: &str) -> String {
-    text.bytes().map(|byte| format!("{byte:02x}")).collect()
+    text.bytes().fold(String::new(), |all, byte| all + &format!("{byte:02x}"))
 }
 
 fn percent(text: &str) -> String {
-    text.bytes().map(|byte| format!("%{byte:02X}")).collect()
+    text.bytes().fold(String::new(), |all, byte| all + &format!("%{byte:02X}"))
 }
 
 #[test]

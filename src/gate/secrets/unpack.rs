@@ -51,9 +51,13 @@ pub(super) fn stretches(text: &[u8], visit: &mut dyn FnMut(&[u8])) {
     let is_base64 = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'_' | b'-');
     for stretch in text.split(|byte| !is_base64(byte)).filter(|stretch| stretch.len() >= SHORTEST_STRETCH) {
         for part in (0..4).map(|offset| &stretch[offset..]).filter(|part| may_read(part)) {
-            base64(part).iter().for_each(|plain| show(plain));
+            if let Some(plain) = base64(part) {
+                show(&plain);
+            }
         }
-        base32(stretch).iter().for_each(|plain| show(plain));
+        if let Some(plain) = base32(stretch) {
+            show(&plain);
+        }
     }
     if has_hex(text) {
         for found in HEX.iter().flat_map(|pattern| pattern.find_iter(text)) {

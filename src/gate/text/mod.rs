@@ -4,7 +4,7 @@
 //! `decode` undoes encodings, `rules` says what is looked for, `scan` puts
 //! them together, `conceal` tells characters that hide text from those that write
 //! it, and `cache` remembers what was found. `quoted` tells who said it;
-//! `asking` knows when a form asks for a secret.
+//! `asking` knows when a form asks for a secret, `steer` what a text says of other tools.
 
 mod asking;
 mod cache;
@@ -17,6 +17,7 @@ mod quoted;
 mod readings;
 mod rules;
 mod scan;
+mod steer;
 mod tokens;
 mod values;
 
@@ -31,4 +32,6 @@ pub use quoted::is_quoted;
 pub(super) use readings::readings;
 pub use rules::{RULES, Rule};
 pub use scan::{Hit, described, is_rule, rule_ids, scan_node, scan_text};
+pub use steer::Steer;
+pub(super) use steer::{means, steers_in, steers_in_text};
 pub(super) use values::{Marks, Memory, holds, is_name_like, is_value};
