@@ -47,6 +47,11 @@ impl Check for Shadowing {
 
     fn inspect(&self, context: &Context<'_>, event: &Event<'_>, proposals: &mut Proposals) {
         let server = event.server();
+        // Where a server is alone, nothing it says is about another.
+        let listed = context.facts.servers().any(|(other, _)| other != server);
+        if !listed && context.rules.policy().servers.keys().all(|other| other == server) {
+            return;
+        }
         if let Some((_, Some(name))) = check::call(event) {
             let Some(tool) = context.server(event).tools.get(name) else { return };
             if let Some((_, why)) = wrong(context, server, &context.rules.steering().definition(&tool.definition)) {

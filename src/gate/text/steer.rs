@@ -4,7 +4,7 @@
 //! Which of the names are tools, and whose, is for whoever asks to know: here
 //! stands only what could be meant.
 
-use std::sync::LazyLock;
+use std::{borrow::Cow, sync::LazyLock};
 
 use regex::Regex;
 use unicode_normalization::UnicodeNormalization as _;
@@ -67,6 +67,8 @@ static END: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"[.!?]+(?:\s|
 
 /// The longest run of words that is read as one name before "tool".
 const MAX_RUN: usize = 3;
+/// Nothing in fewer bytes could steer anything: `no x_y tool`.
+const SHORTEST_CLAUSE: usize = 10;
 /// A name with fewer characters could be anything.
 const SHORTEST: usize = 3;
 
@@ -80,7 +82,14 @@ pub(in crate::gate) fn steers_in(node: &Node) -> Vec<Steer> {
 /// Everything that steers in one string, which stands at `path`.
 pub(in crate::gate) fn steers_in_text(path: &str, text: &str, found: &mut Vec<Steer>) {
     let (Some(cue), Some(every), Some(end)) = (&*CUE, &*EVERY, &*END) else { return };
-    let plain: String = text.nfkc().filter(|c| !is_invisible(*c)).collect();
+    if text.len() < SHORTEST_CLAUSE {
+        return;
+    }
+    let plain: Cow<'_, str> = if text.bytes().all(|byte| (b' '..=b'~').contains(&byte) || byte == b'\n') {
+        text.into()
+    } else {
+        text.nfkc().filter(|c| !is_invisible(*c)).collect()
+    };
     let lower = plain.to_lowercase();
     if every.is_match(&lower) {
         found.push(Steer::AllOthers { path: path.to_owned() });
