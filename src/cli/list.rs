@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     case,
-    gate::checks,
+    gate::{CheckId, CheckSet, checks},
     plan::{Arm, Filter, Suite},
     report::style::Tone,
     score::{TECHNIQUES, Technique},
@@ -162,12 +162,13 @@ fn of_checks() -> Vec<Entry> {
 
 fn of_arms() -> Vec<Entry> {
     let arms = [Arm::Direct, Arm::Naive, Arm::Guarded].into_iter().chain(Arm::ablation());
+    let names = |checks: CheckSet| checks.iter().map(CheckId::as_str).collect::<Vec<_>>().join(" and ");
     let what = |arm| match arm {
         Arm::Direct => "nothing in the middle".to_owned(),
         Arm::Naive => "a gate that forwards every byte".to_owned(),
         Arm::Guarded => "the reference gate, as the case's policy has it".to_owned(),
-        Arm::Without(check) => format!("the same without {check}"),
-        Arm::Only(check) => format!("the same with {check} alone"),
+        Arm::Without(checks) => format!("the same without {}", names(checks)),
+        Arm::Only(checks) => format!("the same with {} alone", names(checks)),
     };
     arms.map(|arm| Entry::new(&["arm", "what"], &[arm.to_string(), what(arm)])).collect()
 }

@@ -223,7 +223,7 @@ fn finish(batch: &Batch, document: &Document, outputs: Option<Outputs>, screen: 
 
 /// The exit code of a run, and why in one line.
 pub(super) fn conclusion(batch: &Batch) -> (u8, String) {
-    let asked = || batch.records.iter().filter(|record| !matches!(record.arm, Arm::Without(_) | Arm::Only(_)));
+    let asked = || batch.records.iter().filter(|record| !record.arm.is_ablation());
     let is_must = |record: &&Record| record.case.body.level == Level::Must;
     let of = |standing| move |record: &&Record| record.standing() == standing;
     let failed = asked().filter(of(Standing::Unexpected)).filter(is_must).count();

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::{
-    Act, Context, Decision, Delegations, Event, Facts, Gate, Listing, Passing, PinStore, Rewrite, Rules, Ruling,
-    SessionPins, Surroundings, Told, checks,
+    Act, CheckSet, Context, Decision, Delegations, Event, Facts, Gate, Listing, Passing, PinStore, Rewrite, Rules,
+    Ruling, SessionPins, Surroundings, Told, checks,
     facts::Absorbed,
     proposals::{Answers, Proposals, Refusing},
 };
@@ -20,6 +20,9 @@ pub struct Guarded {
     facts: Facts,
     store: Arc<dyn PinStore>,
     surroundings: Arc<dyn Surroundings>,
+    /// The checks that act, of those that are on. The rest only say in the trail
+    /// what they would have done.
+    enforced: CheckSet,
     /// In which order the checks run. What they propose is always composed in
     /// the registry's order; tests permute this one to show that it is idle.
     order: Vec<usize>,
@@ -30,7 +33,8 @@ impl Guarded {
     pub fn new(rules: Rules, delegations: Delegations) -> Self {
         let order = (0..checks::ALL.len()).collect();
         let (store, surroundings) = (Arc::new(SessionPins::default()), Arc::new(Told::default()));
-        Self { rules, delegations, facts: Facts::default(), store, surroundings, order }
+        let enforced = CheckSet::all();
+        Self { rules, delegations, facts: Facts::default(), store, surroundings, enforced, order }
     }
 
     /// The same gate with its approvals kept elsewhere.
@@ -47,6 +51,14 @@ impl Guarded {
         self.surroundings = surroundings;
         self
     }
+
+    /// The same gate in which, of the checks that are on, only these act.
+    #[must_use]
+    pub fn enforcing(mut self, checks: CheckSet) -> Self {
+        self.enforced = checks;
+        self
+    }
+
     /// The same gate with its checks run in another order.
     #[cfg(test)]
     pub(super) fn in_order(mut self, order: Vec<usize>) -> Self {
@@ -86,14 +98,19 @@ impl Gate for Guarded {
                 each[index] = Some(proposals);
             }
         }
-        let Some(proposals) = each.into_iter().flatten().reduce(|mut all, next| {
-            all.append(next);
-            all
-        }) else {
-            return Ruling::forward();
-        };
+        let mut all: Option<Proposals> = None;
+        let mut shadow = Vec::new();
+        for (index, one) in each.into_iter().enumerate() {
+            match (one, &mut all) {
+                (None, _) => {}
+                (Some(one), _) if !self.enforced.has(index) => shadow.extend(one.findings),
+                (Some(one), Some(all)) => all.append(one),
+                (Some(one), None) => all = Some(one),
+            }
+        }
+        let Some(proposals) = all else { return Ruling { shadow, ..Ruling::forward() } };
         let decision = self.compose(event, &absorbed, &proposals);
-        Ruling { decision, findings: proposals.findings }
+        Ruling { decision, findings: proposals.findings, shadow }
     }
 }
 

@@ -11,41 +11,89 @@ use super::{
 };
 use crate::protocol::{ServerName, strict};
 
-/// Which checks are on.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CheckSet(Vec<bool>);
+/// A set of checks: those that are on, that act, that spoke up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct CheckSet(u64);
+
+/// One bit a check.
+const _: () = assert!(checks::ALL.len() <= 64, "a set of checks has 64 bits");
 
 impl CheckSet {
     /// All of them.
     pub fn all() -> Self {
-        Self(vec![true; checks::ALL.len()])
+        (0..checks::ALL.len()).fold(Self::none(), |set, index| Self(set.0 | 1 << index))
     }
 
     /// None of them.
-    pub fn none() -> Self {
-        Self(vec![false; checks::ALL.len()])
+    pub const fn none() -> Self {
+        Self(0)
+    }
+
+    /// Of one alone.
+    pub fn one(id: CheckId) -> Self {
+        Self::none().with(id, true)
     }
 
     /// Switches one.
     #[must_use]
-    pub fn with(mut self, id: CheckId, on: bool) -> Self {
-        for (index, check) in checks::ALL.iter().enumerate() {
-            if check.docs().id == id {
-                self.0[index] = on;
-            }
-        }
-        self
+    pub fn with(self, id: CheckId, on: bool) -> Self {
+        let bit = place(id).map_or(0, |index| 1 << index);
+        Self(if on { self.0 | bit } else { self.0 & !bit })
     }
 
-    /// Whether the check is on.
-    pub fn contains(&self, id: CheckId) -> bool {
-        checks::ALL.iter().position(|check| check.docs().id == id).is_some_and(|index| self.has(index))
+    /// Whether the check is in it.
+    pub fn contains(self, id: CheckId) -> bool {
+        place(id).is_some_and(|index| self.has(index))
     }
 
-    /// Whether the check at `index` of the registry is on.
-    pub(super) fn has(&self, index: usize) -> bool {
-        self.0.get(index).copied().unwrap_or(false)
+    /// Whether the check at `index` of the registry is in it.
+    pub(super) fn has(self, index: usize) -> bool {
+        index < 64 && self.0 >> index & 1 == 1
     }
+
+    /// Those that are in both.
+    #[must_use]
+    pub const fn and(self, other: Self) -> Self {
+        Self(self.0 & other.0)
+    }
+
+    /// Those that are in either.
+    #[must_use]
+    pub const fn or(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// Those that are not in `other`.
+    #[must_use]
+    pub const fn less(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
+
+    /// How many.
+    pub const fn len(self) -> usize {
+        self.0.count_ones() as usize
+    }
+
+    /// Whether there is none.
+    pub const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// Its checks, in the order of the registry.
+    pub fn iter(self) -> impl Iterator<Item = CheckId> {
+        checks::ALL.iter().enumerate().filter(move |(index, _)| self.has(*index)).map(|(_, check)| check.docs().id)
+    }
+}
+
+impl FromIterator<CheckId> for CheckSet {
+    fn from_iter<T: IntoIterator<Item = CheckId>>(ids: T) -> Self {
+        ids.into_iter().fold(Self::none(), |set, id| set.with(id, true))
+    }
+}
+
+/// Where the check stands in the registry.
+fn place(id: CheckId) -> Option<usize> {
+    checks::ALL.iter().position(|check| check.docs().id == id)
 }
 
 /// A token that the host holds for the user, good for one server alone.
@@ -141,8 +189,8 @@ impl Rules {
     }
 
     /// Which checks are on.
-    pub fn checks(&self) -> &CheckSet {
-        &self.checks
+    pub fn checks(&self) -> CheckSet {
+        self.checks
     }
 
     /// Whether any label says where values come from or go to.

@@ -67,11 +67,13 @@ pub struct Ruling {
     pub decision: Decision,
     /// What each check said.
     pub findings: Vec<Finding>,
+    /// What checks said that are looked at and not enforced.
+    pub shadow: Vec<Finding>,
 }
 
 impl Ruling {
     /// Passes as it is.
     pub fn forward() -> Self {
-        Self { decision: Decision::Forward, findings: Vec::new() }
+        Self { decision: Decision::Forward, findings: Vec::new(), shadow: Vec::new() }
     }
 }

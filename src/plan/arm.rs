@@ -13,23 +13,25 @@ pub enum Arm {
     Naive,
     /// The reference gate with the checks that its policy leaves on.
     Guarded,
-    /// The same with one check off.
-    Without(CheckId),
-    /// The same with one check alone on.
-    Only(CheckId),
+    /// The same, of which these checks don't act: they only say what they would
+    /// have done.
+    Without(CheckSet),
+    /// The same, of which these checks alone act.
+    Only(CheckSet),
 }
 
 impl Arm {
-    /// The checks that are on in this arm, of those that the policy leaves on.
+    /// The reference gate in which no check acts: each says what it would have done.
+    pub const SHADOW: Self = Self::Only(CheckSet::none());
+
+    /// The checks that act in this arm, of those that the policy leaves on.
     /// `None` where there is no reference gate.
-    pub fn checks(self, policy: &CheckSet) -> Option<CheckSet> {
+    pub fn checks(self, policy: CheckSet) -> Option<CheckSet> {
         match self {
             Self::Direct | Self::Naive => None,
-            Self::Guarded => Some(policy.clone()),
-            Self::Without(id) => Some(policy.clone().with(id, false)),
-            Self::Only(id) => {
-                Some(if policy.contains(id) { CheckSet::none().with(id, true) } else { CheckSet::none() })
-            }
+            Self::Guarded => Some(policy),
+            Self::Without(checks) => Some(policy.less(checks)),
+            Self::Only(checks) => Some(policy.and(checks)),
         }
     }
 
@@ -38,28 +40,43 @@ impl Arm {
         matches!(self, Self::Direct | Self::Naive)
     }
 
+    /// Whether this is a part of the ablation, where nothing is expected of a
+    /// single trial.
+    pub fn is_ablation(self) -> bool {
+        matches!(self, Self::Without(_) | Self::Only(_))
+    }
+
     /// Both ablation arms of every check.
     pub fn ablation() -> impl Iterator<Item = Self> {
-        let ids = || checks::ALL.iter().map(|check| check.docs().id);
-        ids().map(Self::Without).chain(ids().map(Self::Only))
+        let each = || checks::ALL.iter().map(|check| CheckSet::one(check.docs().id));
+        each().map(Self::Without).chain(each().map(Self::Only))
     }
 }
 
 impl fmt::Display for Arm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names = |checks: &CheckSet| {
+            let names: Vec<_> = checks.iter().map(CheckId::as_str).collect();
+            if names.is_empty() { NONE.to_owned() } else { names.join("+") }
+        };
         match self {
             Self::Direct => f.write_str("direct"),
             Self::Naive => f.write_str("naive"),
             Self::Guarded => f.write_str("guarded"),
-            Self::Without(id) => write!(f, "without:{id}"),
-            Self::Only(id) => write!(f, "only:{id}"),
+            Self::Without(checks) => write!(f, "without:{}", names(checks)),
+            Self::Only(checks) => write!(f, "only:{}", names(checks)),
         }
     }
 }
 
+/// The word for no check at all.
+const NONE: &str = "none";
+
 /// A text that names no arm.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown arm '{arm}', expected direct, naive, guarded, without:<check> or only:<check>{hint}")]
+#[error(
+    "unknown arm '{arm}', expected direct, naive, guarded, without:<check> or only:<check> (or several, as <check>+<check>){hint}"
+)]
 pub struct UnknownArm {
     arm: String,
     hint: String,
@@ -78,6 +95,10 @@ impl FromStr for Arm {
         let check = |name: &str| {
             let known: Vec<_> = checks::ALL.iter().map(|check| check.docs().id.as_str()).collect();
             CheckId::parse(name).ok_or_else(|| unknown(&known, name))
+        };
+        let check = |names: &str| match names {
+            NONE => Ok(CheckSet::none()),
+            names => names.split('+').map(check).collect(),
         };
         match text.split_once(':') {
             Some(("without", name)) => check(name).map(Self::Without),
@@ -98,9 +119,12 @@ mod tests {
 
     #[test]
     fn names_come_back() {
-        for arm in [Arm::Direct, Arm::Naive, Arm::Guarded].into_iter().chain(Arm::ablation()) {
+        let pair = ["egress", "origin"].into_iter().filter_map(CheckId::parse).collect();
+        let more = [Arm::Direct, Arm::Naive, Arm::Guarded, Arm::SHADOW, Arm::Without(pair), Arm::Only(pair)];
+        for arm in more.into_iter().chain(Arm::ablation()) {
             assert_eq!(arm.to_string().parse(), Ok(arm));
         }
+        assert_eq!(Arm::Only(pair).to_string(), "only:origin+egress");
         let error = "without:tool-alowlist".parse::<Arm>().unwrap_err().to_string();
         assert!(error.contains("did you mean 'tool-allowlist'"), "{error}");
     }

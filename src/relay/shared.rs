@@ -53,7 +53,9 @@ impl SharedGate {
     pub fn decide(&self, event: &Event<'_>) -> Decision {
         let mut inner = self.lock();
         let ruling = inner.gate.decide(event);
-        for finding in ruling.findings {
+        let said = ruling.findings.into_iter().map(|finding| (true, finding));
+        let unsaid = ruling.shadow.into_iter().filter(|finding| finding.act != gate::Act::Noted);
+        for (enforced, finding) in said.chain(unsaid.map(|finding| (false, finding))) {
             inner.trail.0.push(TrailEntry {
                 server: event.server().clone(),
                 direction: event.direction(),
@@ -61,6 +63,7 @@ impl SharedGate {
                 rule: finding.rule.to_owned(),
                 why: finding.why,
                 act: match finding.act {
+                    _ if !enforced => Act::Would,
                     gate::Act::Refused => Act::Refused,
                     gate::Act::Withheld => Act::Withheld,
                     gate::Act::Rewrote => Act::Rewrote,

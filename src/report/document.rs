@@ -182,10 +182,7 @@ pub struct NotTested {
 pub fn document(suite: &Suite, records: &[Record]) -> Document {
     let ablation = ablation(records);
     // An ablation arm that the table covers is not an arm of its own.
-    let is_listed = |arm: Arm| match arm {
-        Arm::Without(check) | Arm::Only(check) => !ablation.iter().any(|row| row.check == check.as_str()),
-        Arm::Direct | Arm::Naive | Arm::Guarded => true,
-    };
+    let is_listed = |arm: Arm| !arm.is_ablation() || ablation.is_empty();
     let cards = scorecards(records);
     Document {
         schema: SCHEMA,

@@ -122,6 +122,7 @@ fn decisions(trail: &Trail, style: Style) -> String {
             Act::Withheld => "withheld",
             Act::Rewrote => "rewrote",
             Act::Noted => "noted",
+            Act::Would => "would have acted",
         };
         let times = if run.len() > 1 { format!(" (×{})", run.len()) } else { String::new() };
         let line = format!("  gate: {}/{} {act}{times}: {}", entry.check, entry.rule, entry.why);

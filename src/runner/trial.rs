@@ -88,11 +88,11 @@ fn gate(trial: &Trial) -> Option<SharedGate> {
     let rules = &trial.prepared.rules;
     match trial.arm.checks(rules.checks()) {
         Some(checks) => {
-            let (rules, delegations) = (rules.with_checks(checks), delegations(&trial.prepared));
+            let (rules, delegations) = (rules.clone(), delegations(&trial.prepared));
             let store = approvals::store(&trial.prepared.case.body.host);
             let surroundings = Arc::new(trial.prepared.surroundings.afresh());
             Some(SharedGate::new(move || {
-                let gate = Guarded::new(rules.clone(), delegations.clone());
+                let gate = Guarded::new(rules.clone(), delegations.clone()).enforcing(checks);
                 Box::new(gate.with_store(Arc::clone(&store)).with_surroundings(Arc::clone(&surroundings) as _))
             }))
         }

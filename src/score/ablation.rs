@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::{Rate, Record};
 use crate::{
     case::Kind,
-    gate::{CheckId, checks},
+    gate::{CheckId, CheckSet, checks},
     judge::Status,
     plan::Arm,
 };
@@ -38,8 +38,8 @@ pub fn ablation(records: &[Record]) -> Vec<Ablation> {
 }
 
 fn row(records: &[Record], check: CheckId, guarded: &Tally<'_>) -> Option<Ablation> {
-    let without = Tally::of(records, Arm::Without(check));
-    let only = Tally::of(records, Arm::Only(check));
+    let without = Tally::of(records, Arm::Without(CheckSet::one(check)));
+    let only = Tally::of(records, Arm::Only(CheckSet::one(check)));
     if guarded.attacks.total == 0 || without.attacks.total == 0 || only.attacks.total == 0 {
         return None;
     }

@@ -10,7 +10,7 @@ use super::{Attribution, Record, ablation, coverage, technique};
 use crate::{
     case::{Kind, Level},
     fixture::suggest,
-    gate::{CheckId, checks},
+    gate::{CheckId, CheckSet, checks},
     judge::{Status, Verdict},
     plan::{Arm, Suite},
 };
@@ -191,7 +191,7 @@ fn every_check(suite: &Suite, records: &[Record], findings: &mut Findings) {
             let prepared = suite.cases.iter().find(|prepared| prepared.case.id == record.case.id);
             prepared.is_some_and(|prepared| prepared.rules.checks().contains(id))
         };
-        let passes = of_arm(records, Arm::Only(id))
+        let passes = of_arm(records, Arm::Only(CheckSet::one(id)))
             .any(|record| twins.contains(record.case.id.base()) && record.status() == Status::Pass && is_on(record));
         if !passes {
             findings.error(PASSES, &file, format!("{id}: no twin of an attack that names it passes it alone"));

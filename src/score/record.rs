@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use crate::{
     case::{Case, Kind},
+    gate::{CheckId, CheckSet},
     judge::{Status, Verdict, judge},
     plan::{Arm, Trial},
     protocol::Revision,
@@ -54,6 +55,12 @@ pub struct Record {
     pub untested: Option<String>,
     /// The checks that acted, by the gate's own account.
     pub stopped_by: Vec<String>,
+    /// The checks that act in this arm under the case's policy; `None` where there
+    /// is no reference gate.
+    pub enforced: Option<CheckSet>,
+    /// The checks that acted, or would have acted had they been enforced in this
+    /// arm. What any other check is set to makes no difference to this trial.
+    pub spoke: CheckSet,
     /// The transcript and the trail, kept where they are worth a look.
     pub evidence: Option<(Transcript, Trail)>,
 }
@@ -70,15 +77,17 @@ impl Record {
             verdict: None,
             untested: None,
             stopped_by: Vec::new(),
+            enforced: trial.arm.checks(trial.prepared.rules.checks()),
+            spoke: CheckSet::none(),
             evidence: None,
         };
         match ended {
             Ended::NotPlayed(reason) => record.untested = Some(reason),
             Ended::Played(Played { transcript, trail }) => {
                 record.stopped_by = trail.stoppers().into_iter().map(str::to_owned).collect();
+                record.spoke = trail.speakers().into_iter().filter_map(CheckId::parse).collect();
                 record.verdict = Some(judge(&record.case, &transcript));
-                let ablated = matches!(trial.arm, Arm::Without(_) | Arm::Only(_));
-                if !ablated && record.standing() != Standing::AsExpected {
+                if !trial.arm.is_ablation() && record.standing() != Standing::AsExpected {
                     record.evidence = Some((transcript, trail));
                 }
             }

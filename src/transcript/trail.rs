@@ -16,6 +16,8 @@ pub enum Act {
     Rewrote,
     /// Noted only: the rule could not be enforced, or changed nothing.
     Noted,
+    /// Nothing: the check is looked at and not enforced. It would have acted.
+    Would,
 }
 
 /// One check's word on one event.
@@ -42,8 +44,18 @@ pub struct Trail(pub Vec<TrailEntry>);
 impl Trail {
     /// The checks that stopped something, in order, each once.
     pub fn stoppers(&self) -> Vec<&str> {
+        self.checks(|act| !matches!(act, Act::Noted | Act::Would))
+    }
+
+    /// The checks that acted, or would have if they had been enforced. What the
+    /// others are set to makes no difference to what happened.
+    pub fn speakers(&self) -> Vec<&str> {
+        self.checks(|act| act != Act::Noted)
+    }
+
+    fn checks(&self, counts: impl Fn(Act) -> bool) -> Vec<&str> {
         let mut seen = Vec::new();
-        for entry in self.0.iter().filter(|entry| entry.act != Act::Noted) {
+        for entry in self.0.iter().filter(|entry| counts(entry.act)) {
             if !seen.contains(&entry.check.as_str()) {
                 seen.push(entry.check.as_str());
             }
