@@ -34,11 +34,10 @@ pub(super) fn lint(args: &LintArgs, common: &Common, screen: &Screen) -> u8 {
         Ok(suite) => suite,
         Err(code) => return code,
     };
-    let arms: Vec<_> = [Arm::Direct, Arm::Naive, Arm::Guarded].into_iter().chain(Arm::ablation()).collect();
     let selection = Selection {
         filter: args.chosen.filter(),
         partition: args.chosen.partition,
-        ..Selection::new(arms, transport::Kind::ALL)
+        ..Selection::new([Arm::Direct, Arm::Naive, Arm::Guarded], transport::Kind::ALL)
     };
     let trials = selection.trials_at_home(&suite);
     if trials.is_empty() {
@@ -46,7 +45,9 @@ pub(super) fn lint(args: &LintArgs, common: &Common, screen: &Screen) -> u8 {
         return exit::NOTHING;
     }
     let player = Player { screen, quiet: false, jobs: args.jobs.map(NonZeroUsize::get), stop: progress::listen() };
-    let batch = player.play(&trials, |_| None);
+    let mut batch = player.play(&trials, |_| None);
+    let cases: Vec<_> = trials.into_iter().filter(|trial| trial.arm == Arm::Guarded).collect();
+    player.ablate(&cases, &mut batch);
     if batch.interrupted {
         screen::note("exit 3: interrupted, nothing can be said of the corpus");
         return exit::INCONCLUSIVE;

@@ -4,6 +4,7 @@
 //! standard output; progress, failures as they happen and errors go to standard
 //! error.
 
+mod ablate;
 mod args;
 mod bridge;
 mod coverage;

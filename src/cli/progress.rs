@@ -8,7 +8,7 @@ use std::{
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::{
-    exit,
+    ablate, exit,
     screen::{self, Screen},
 };
 use crate::{
@@ -60,6 +60,22 @@ impl Player<'_> {
         bar.end();
         let records = values.into_iter().map(|(_, record)| record).collect();
         Batch { records, took: started.elapsed(), interrupted: schedule.stop.is_stopped() }
+    }
+}
+
+impl Player<'_> {
+    /// Plays what the ablation tables of `cases` need, and adds it to `batch`.
+    pub(super) fn ablate(&self, cases: &[Trial], batch: &mut Batch) {
+        if batch.interrupted {
+            return;
+        }
+        let Batch { records, took, interrupted } = batch;
+        ablate::complete(cases, records, |trials| {
+            let more = self.play(trials, |_| None);
+            *took += more.took;
+            *interrupted = more.interrupted;
+            (!more.interrupted).then_some(more.records)
+        });
     }
 }
 

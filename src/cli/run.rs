@@ -126,7 +126,8 @@ pub(super) fn run(args: &RunArgs, common: &Common, screen: &Screen) -> u8 {
 
 /// Plays one suite and reports it.
 fn play(args: &RunArgs, suite: &Suite, common: &Common, screen: &Screen) -> u8 {
-    let trials = if args.reference { reference::trials(suite) } else { trials(args, suite) };
+    let (trials, ablated) =
+        if args.reference { (reference::trials(suite), reference::ablated(suite)) } else { trials(args, suite) };
     if trials.is_empty() {
         screen::note("no case matches; `gateproof list` shows what there is");
         return exit::NOTHING;
@@ -149,7 +150,7 @@ fn play(args: &RunArgs, suite: &Suite, common: &Common, screen: &Screen) -> u8 {
     let format = if args.json { Format::Json } else { args.format };
     let player = Player { screen, quiet: format == Format::Json, jobs: args.jobs.map(NonZeroUsize::get), stop };
     let mut shown = 0;
-    let batch = player.play(&trials, |record| {
+    let mut batch = player.play(&trials, |record| {
         shown += 1;
         match (format, shown <= MOST_TRANSCRIPTS) {
             (Format::Json, _) => None,
@@ -157,6 +158,7 @@ fn play(args: &RunArgs, suite: &Suite, common: &Common, screen: &Screen) -> u8 {
             (_, false) => Some(report::transcript::headline(record, screen.err)),
         }
     });
+    player.ablate(&ablated, &mut batch);
     let document = report::document(suite, &batch.records);
     screen::say(&match format {
         Format::Terminal => report::terminal::render(&document, screen.out),
@@ -166,7 +168,7 @@ fn play(args: &RunArgs, suite: &Suite, common: &Common, screen: &Screen) -> u8 {
     finish(&batch, &document, outputs, screen)
 }
 
-fn trials(args: &RunArgs, suite: &Suite) -> Vec<Trial> {
+fn trials(args: &RunArgs, suite: &Suite) -> (Vec<Trial>, Vec<Trial>) {
     let selection = Selection {
         arms: args.arms.clone(),
         transports: match (args.transports.as_slice(), &suite.live) {
@@ -178,23 +180,15 @@ fn trials(args: &RunArgs, suite: &Suite) -> Vec<Trial> {
         filter: args.chosen.filter(),
         partition: args.chosen.partition,
     };
-    let mut trials = selection.trials(suite);
-    if !args.no_ablation && suite.live.is_none() && args.arms.contains(&Arm::Guarded) && !trials.is_empty() {
-        add_ablation(&mut trials, &selection, suite);
-    }
-    trials
+    (selection.trials(suite), ablated(args, &selection, suite))
 }
 
-/// Adds what the per-check table needs and isn't there yet.
-pub(super) fn add_ablation(trials: &mut Vec<Trial>, selection: &Selection, suite: &Suite) {
-    let arms: Vec<_> = std::iter::once(Arm::Guarded).chain(Arm::ablation()).collect();
-    let more = Selection { arms, ..selection.clone() }.trials_at_home(suite);
-    let is_there = |one: &Trial| {
-        selection.arms.contains(&one.arm)
-            && selection.transports.contains(&one.transport)
-            && one.prepared.case.body.transports.contains(&one.transport)
-    };
-    trials.extend(more.into_iter().filter(|one| !is_there(one)));
+/// The cases that the per-check tables are made of, each on its home transport.
+fn ablated(args: &RunArgs, selection: &Selection, suite: &Suite) -> Vec<Trial> {
+    if args.no_ablation || suite.live.is_some() || !args.arms.contains(&Arm::Guarded) {
+        return Vec::new();
+    }
+    Selection { arms: vec![Arm::Guarded], ..selection.clone() }.trials_at_home(suite)
 }
 
 /// Keeps the reports and says in one line what the exit code means.

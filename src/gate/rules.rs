@@ -79,6 +79,16 @@ impl CheckSet {
         self.0 == 0
     }
 
+    /// Every set that can be made of its checks: 2 to the power of how many there
+    /// are, so only of few.
+    pub fn subsets(self) -> Vec<Self> {
+        let mut all = vec![Self::none()];
+        for id in self.iter() {
+            all.extend(all.clone().into_iter().map(|set| set.with(id, true)));
+        }
+        all
+    }
+
     /// Its checks, in the order of the registry.
     pub fn iter(self) -> impl Iterator<Item = CheckId> {
         checks::ALL.iter().enumerate().filter(move |(index, _)| self.has(*index)).map(|(_, check)| check.docs().id)

@@ -34,7 +34,8 @@ pub struct Document {
     /// The figures of each arm on each transport.
     pub arms: Vec<ArmFigures>,
     /// What each check is worth, where the ablation arms were played.
-    pub ablation: Vec<Ablation>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ablation: Option<Ablation>,
     /// Every trial of the arms above, in the order of the plan.
     pub trials: Vec<TrialLine>,
     /// Trials of the ablation arms, which only count towards `ablation` and are
@@ -182,7 +183,7 @@ pub struct NotTested {
 pub fn document(suite: &Suite, records: &[Record]) -> Document {
     let ablation = ablation(records);
     // An ablation arm that the table covers is not an arm of its own.
-    let is_listed = |arm: Arm| !arm.is_ablation() || ablation.is_empty();
+    let is_listed = |arm: Arm| !arm.is_ablation() || ablation.is_none();
     let cards = scorecards(records);
     Document {
         schema: SCHEMA,

@@ -24,6 +24,16 @@ pub(super) fn change(by: usize) -> String {
     if by == 0 { "0".to_owned() } else { format!("−{by}") }
 }
 
+/// `12.5`: a share of the attacks, to one place.
+pub(super) fn share(share: f64) -> String {
+    format!("{share:.1}")
+}
+
+/// `<0.001`, or three places.
+pub(super) fn chance(p: f64) -> String {
+    if p < 0.001 { "<0.001".to_owned() } else { format!("{p:.3}") }
+}
+
 /// What was not tested under one reason.
 pub(super) struct Group<'a> {
     /// Why.

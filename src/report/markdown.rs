@@ -4,9 +4,9 @@ use std::fmt::Write as _;
 
 use super::{
     ArmFigures, Document,
-    figure::{change, counted, groups, otherwise, some},
+    figure::{chance, change, counted, groups, otherwise, share, some},
 };
-use crate::gate::checks;
+use crate::{gate::checks, score::Ablation};
 
 /// Renders it.
 pub fn render(document: &Document) -> String {
@@ -66,28 +66,76 @@ fn arms(document: &Document, out: &mut String) {
 }
 
 fn ablation(document: &Document, out: &mut String) {
-    if document.ablation.is_empty() {
-        return;
-    }
+    let Some(table) = &document.ablation else { return };
     out.push_str("## What each check is worth\n\n");
     out.push_str(
-        "| check | attacks stopped without it | change | stopped by it alone | only it stops | honest cases only it \
-         refuses |\n|---|---|---|---|---|---|\n",
+        "| check | attacks stopped without it | change | clusters | p | stopped by it alone | Shapley share | only it \
+         stops | honest cases it refuses alone | honest cases only it refuses |\n|---|---|---|---|---|---|---|---|---|---|\n",
     );
-    for row in &document.ablation {
+    for row in &table.checks {
         let dead = if row.change == 0 { " **DEAD**" } else { "" };
         let _ = writeln!(
             out,
-            "| `{}` | {} | {}{dead} | {} | {} | {} |",
+            "| `{}` | {} | {}{dead} | −{} +{} | {} | {} | {} | {} | {} | {} |",
             row.check,
             row.without,
             change(row.change),
+            row.clusters.lost,
+            row.clusters.gained,
+            chance(row.p),
             row.only,
+            share(row.shapley),
             row.exclusive.len(),
+            row.alarms.len(),
             row.exclusive_alarms.len(),
         );
     }
-    let _ = writeln!(out, "\nFrom {} further trials, which are not listed one by one.\n", document.unlisted_trials);
+    let _ = writeln!(
+        out,
+        "\nFrom {} further trials, which answer {} questions and are not listed one by one. The shares of {} attacks \
+         were found by trying every set of the checks that play a part in them, those of {} by rule.\n",
+        table.trials, table.answers, table.shared, table.shared_by_rule
+    );
+    pairs(table, out);
+    interactions(table, out);
+}
+
+fn pairs(table: &Ablation, out: &mut String) {
+    if table.pairs.is_empty() {
+        return;
+    }
+    out.push_str(
+        "### Checks that cover for one another\n\n\
+         | without both | change | either is enough for | one of them was in the way of |\n|---|---|---|---|\n",
+    );
+    for pair in &table.pairs {
+        let checks = pair.checks.map(|check| format!("`{check}`")).join(" and ");
+        let _ = writeln!(
+            out,
+            "| {checks} | {} | {} | {} |",
+            change(pair.change),
+            some(&pair.covered, 3),
+            some(&pair.restored, 3)
+        );
+    }
+    out.push('\n');
+}
+
+fn interactions(table: &Ablation, out: &mut String) {
+    out.push_str("### Interactions\n\n");
+    if table.interactions.is_empty() {
+        out.push_str("None: every attack that is stopped is stopped by any one of the checks that stop it alone.\n\n");
+        return;
+    }
+    out.push_str(
+        "Attacks for which it is not so that any one of the checks that stop them alone is enough, whatever else is \
+         on.\n\n",
+    );
+    for case in &table.interactions {
+        let alone = if case.alone.is_empty() { "no check".to_owned() } else { case.alone.join(", ") };
+        let _ = writeln!(out, "- `{}`: stopped alone by {alone}; {}", case.case, some(&case.contradicted, 3));
+    }
+    out.push('\n');
 }
 
 fn categories(document: &Document, out: &mut String) {
@@ -146,7 +194,11 @@ fn how_to_read(out: &mut String) {
          - **stopped as named**: by the gate's own account, which is never used to judge, the check that the case \
          names was among those that acted.\n\
          - **change**: attacks that are stopped with every check on and succeed without this one. 0 is marked DEAD: \
-         on this corpus the check changes nothing. Each case counts once, on its cheapest transport.\n\
+         on this corpus the check changes nothing. Each case counts once, on its cheapest transport. **clusters** \
+         counts the clusters that come out differently, and **p** says how likely so uneven a split is by chance: the \
+         exact McNemar test, with Holm's adjustment over all checks.\n\
+         - **Shapley share**: each attack that is stopped counts 1, divided among the checks by what each adds, over \
+         every order in which they might be switched on. Where any of k checks is enough, each gets 1/k.\n\
          - **not judged**: blocked or not played; never counted as a success, and listed above.\n\n",
     );
 }

@@ -4,10 +4,13 @@ use std::fmt::Write as _;
 
 use super::{
     ArmFigures, Document,
-    figure::{change, counted, groups, hits, otherwise, some},
+    figure::{chance, change, counted, groups, hits, otherwise, share, some},
     style::{Style, Tone, wrapped},
 };
-use crate::{plan::Arm, score::Rate};
+use crate::{
+    plan::Arm,
+    score::{Ablation, Rate},
+};
 
 /// How many groups of untested trials are shown.
 const MOST_GROUPS: usize = 12;
@@ -40,9 +43,11 @@ pub fn render(document: &Document, style: Style) -> String {
         let _ = writeln!(out, "{}", style.paint(Tone::Warn, &text));
     }
     let _ = writeln!(out, "\n{}", arms(document, style));
-    if !document.ablation.is_empty() {
+    if let Some(table) = &document.ablation {
         let _ = writeln!(out, "\n{}", style.paint(Tone::Strong, "What each check is worth"));
-        let _ = writeln!(out, "{}", ablation(document, style));
+        let _ = writeln!(out, "{}", ablation(table, style));
+        pairs(table, style, &mut out);
+        interactions(table, style, &mut out);
     }
     another_reason(document, style, &mut out);
     not_tested(document, style, &mut out);
@@ -107,23 +112,67 @@ fn zero_if(arm: &ArmFigures, count: usize) -> Tone {
     if is_open(arm) { Tone::Dim } else { zero(count) }
 }
 
-fn ablation(document: &Document, style: Style) -> String {
-    let mut table = style.table(&["check", "without it", "change", "it alone", "stops alone", "false alarms"]);
-    for row in &document.ablation {
+fn ablation(table: &Ablation, style: Style) -> String {
+    let mut shown =
+        style.table(&["check", "without it", "change", "p", "it alone", "shapley", "stops alone", "false alarms"]);
+    for row in &table.checks {
         let dead = row.change == 0;
         let tone = if dead { Tone::Bad } else { Tone::Good };
-        table.add_row(vec![
+        shown.add_row(vec![
             style.cell(Tone::Strong, row.check),
             style.cell(Tone::Plain, row.without),
             style.cell(tone, if dead { "0 DEAD".to_owned() } else { change(row.change) }),
+            style.cell(Tone::Plain, chance(row.p)),
             style.cell(Tone::Plain, row.only),
+            style.cell(Tone::Plain, share(row.shapley)),
             style.cell(Tone::Plain, row.exclusive.len()),
-            style.cell(zero(row.exclusive_alarms.len()), row.exclusive_alarms.len()),
+            style.cell(zero(row.alarms.len()), row.alarms.len()),
         ]);
     }
-    let legend = "Attacks stopped with every check but this one, how many fewer that is, and with this one alone; those \
-                  that nothing else stops; honest cases that only it refuses. Each case on its cheapest transport.";
-    format!("{}\n{}", style.fitted(table, NARROW), style.paint(Tone::Dim, &wrapped(legend, style.width())))
+    let legend = format!(
+        "Attacks stopped with every check but this one, how many fewer that is, and how likely that is by chance (exact \
+         McNemar over clusters, Holm's adjustment); attacks stopped with it alone; its Shapley share; attacks that \
+         nothing else stops; honest cases that it refuses alone. Each case on its cheapest transport. {} trials answer \
+         {} questions: a check that has nothing to say in a trial changes nothing in it.",
+        table.trials, table.answers
+    );
+    format!("{}\n{}", style.fitted(shown, ROOM), style.paint(Tone::Dim, &wrapped(&legend, style.width())))
+}
+
+fn pairs(table: &Ablation, style: Style, out: &mut String) {
+    if table.pairs.is_empty() {
+        return;
+    }
+    let _ = writeln!(out, "\n{}", style.paint(Tone::Strong, "Checks that cover for one another"));
+    let mut shown = style.table(&["without both", "change", "either is enough", "one was in the way"]);
+    let mut rows: Vec<_> = table.pairs.iter().collect();
+    rows.sort_by_key(|pair| std::cmp::Reverse(pair.covered.len() + pair.restored.len()));
+    for pair in rows.iter().take(MOST_GROUPS) {
+        shown.add_row(vec![
+            style.cell(Tone::Strong, pair.checks.join(" + ")),
+            style.cell(Tone::Plain, change(pair.change)),
+            style.cell(Tone::Plain, pair.covered.len()),
+            style.cell(zero(pair.restored.len()), pair.restored.len()),
+        ]);
+    }
+    let _ = writeln!(out, "{}", style.fitted(shown, NARROW));
+    if rows.len() > MOST_GROUPS {
+        let _ = writeln!(out, "  … and {} more pairs, all in the report", rows.len() - MOST_GROUPS);
+    }
+}
+
+fn interactions(table: &Ablation, style: Style, out: &mut String) {
+    if table.interactions.is_empty() {
+        return;
+    }
+    let title = format!("Where it takes more than any one check: {} cases", table.interactions.len());
+    let _ = writeln!(out, "\n{}", style.paint(Tone::Strong, &title));
+    for case in table.interactions.iter().take(MOST_GROUPS) {
+        let _ = writeln!(out, "  {}: {}", case.case, some(&case.contradicted, 2));
+    }
+    if table.interactions.len() > MOST_GROUPS {
+        let _ = writeln!(out, "  … and {} more, all in the report", table.interactions.len() - MOST_GROUPS);
+    }
 }
 
 fn another_reason(document: &Document, style: Style, out: &mut String) {

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Attribution, Record, ablation, coverage, technique};
+use super::{Attribution, Games, Record, ablation, coverage, technique};
 use crate::{
     case::{Kind, Level},
     fixture::suggest,
@@ -171,7 +171,8 @@ fn twins(records: &[Record], findings: &mut Findings) {
 fn every_check(suite: &Suite, records: &[Record], findings: &mut Findings) {
     const ALONE: &str = "every check alone stops an attack";
     const PASSES: &str = "every check lets an honest twin pass";
-    let table = ablation(records);
+    let table = ablation(records).map(|table| table.checks).unwrap_or_default();
+    let games = Games::new(records);
     for check in checks::ALL {
         let id = check.docs().id;
         let file = format!("src/gate/checks/{}.rs", id.as_str().replace('-', "_"));
@@ -187,12 +188,9 @@ fn every_check(suite: &Suite, records: &[Record], findings: &mut Findings) {
             .filter(|prepared| prepared.case.body.by.as_deref() == Some(id.as_str()))
             .filter_map(|prepared| prepared.case.body.twin.as_ref().map(crate::case::CaseId::as_str))
             .collect();
-        let is_on = |record: &Record| {
-            let prepared = suite.cases.iter().find(|prepared| prepared.case.id == record.case.id);
-            prepared.is_some_and(|prepared| prepared.rules.checks().contains(id))
-        };
-        let passes = of_arm(records, Arm::Only(CheckSet::one(id)))
-            .any(|record| twins.contains(record.case.id.base()) && record.status() == Status::Pass && is_on(record));
+        let passes = games.honest().any(|game| {
+            twins.contains(game.case.id.base()) && game.on.contains(id) && game.served(CheckSet::one(id)) == Some(true)
+        });
         if !passes {
             findings.error(PASSES, &file, format!("{id}: no twin of an attack that names it passes it alone"));
         }

@@ -11,7 +11,9 @@ mod record;
 mod scorecard;
 mod technique;
 
-pub use ablation::{Ablation, ablation};
+pub use ablation::{
+    Ablation, Discordant, Game, Games, Interaction, Pair, Row, ablation, holm, mcnemar, missing, shares,
+};
 pub use coverage::{Count, Coverage, Covered, coverage};
 pub use lint::{Finding, Severity, lint};
 pub use rate::Rate;

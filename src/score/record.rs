@@ -55,6 +55,8 @@ pub struct Record {
     pub untested: Option<String>,
     /// The checks that acted, by the gate's own account.
     pub stopped_by: Vec<String>,
+    /// The checks that the case's policy leaves on.
+    pub on: CheckSet,
     /// The checks that act in this arm under the case's policy; `None` where there
     /// is no reference gate.
     pub enforced: Option<CheckSet>,
@@ -77,6 +79,7 @@ impl Record {
             verdict: None,
             untested: None,
             stopped_by: Vec::new(),
+            on: trial.prepared.rules.checks(),
             enforced: trial.arm.checks(trial.prepared.rules.checks()),
             spoke: CheckSet::none(),
             evidence: None,
