@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::{
     case::{Case, Kind},
     gate::{CheckId, CheckSet},
-    judge::{Status, Verdict, judge},
+    judge::{Manner, Status, Verdict, judge},
     plan::{Arm, Trial},
     protocol::Revision,
     runner::{Ended, Played},
@@ -65,6 +65,16 @@ pub struct Record {
     pub evidence: Option<(Transcript, Trail)>,
 }
 
+/// How strictly a trial is judged: the one place that says so.
+///
+/// Every arm there is now is our own to get right. An arm with a gate from
+/// elsewhere in the middle belongs to [`Manner::Substance`].
+fn manner(arm: Arm) -> Manner {
+    match arm {
+        Arm::Direct | Arm::Naive | Arm::Guarded | Arm::Without(_) | Arm::Only(_) => Manner::Strict,
+    }
+}
+
 impl Record {
     /// Judges what was played.
     pub fn new(trial: &Trial, ended: Ended) -> Self {
@@ -86,7 +96,7 @@ impl Record {
             Ended::Played(Played { transcript, trail }) => {
                 record.stopped_by = trail.stoppers().into_iter().map(str::to_owned).collect();
                 record.spoke = trail.speakers().into_iter().filter_map(CheckId::parse).collect();
-                record.verdict = Some(judge(&record.case, &transcript));
+                record.verdict = Some(judge(&record.case, &transcript, manner(trial.arm)));
                 if !trial.arm.is_ablation() && record.standing() != Standing::AsExpected {
                     record.evidence = Some((transcript, trail));
                 }
