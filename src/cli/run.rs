@@ -157,7 +157,10 @@ fn play(args: &RunArgs, suite: &Suite, common: &Common, screen: &Screen) -> u8 {
             (_, false) => Some(report::transcript::headline(record, screen.err)),
         }
     });
-    let document = report::document(suite, &batch.records);
+    let mut document = report::document(suite, &batch.records);
+    if !args.reference {
+        document.timing = report::Timing::of(&batch.records);
+    }
     screen::say(&match format {
         Format::Terminal => report::terminal::render(&document, screen.out),
         Format::Json => report::json::render(&document),

@@ -12,7 +12,7 @@ use crate::{
 /// Whether the session still answered after the last step under `label`; `None`
 /// where nothing was asked in it any more.
 pub(super) fn alive_after(label: &str, transcript: &Transcript) -> Option<bool> {
-    let (at, refused) = transcript.marks.iter().enumerate().filter(|(_, mark)| mark.label == label).next_back()?;
+    let (at, refused) = transcript.marks.iter().enumerate().rfind(|(_, mark)| mark.label == label)?;
     let over = transcript.events.iter().position(|event| answers(event, refused));
     let later: Vec<&Mark> = transcript
         .marks

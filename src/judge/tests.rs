@@ -209,8 +209,8 @@ fn what_was_sent_at_once_is_not_later() {
     play.step("read", READ, Some(NOTE), reply(NOTE));
     // Only the first of the two crossings was: both stand for one request here.
     let sent = |event: &Event| matches!(event, Event::Crossed(one) if one.message.raw() == READ);
-    let last = play.0.events.iter().rposition(|event| sent(event)).unwrap();
-    let second = play.0.events[..last].iter().rposition(|event| sent(event)).unwrap();
+    let last = play.0.events.iter().rposition(sent).unwrap();
+    let second = play.0.events[..last].iter().rposition(sent).unwrap();
     play.0.events.remove(second);
     assert_eq!(judge(&attack(), &play.0, Manner::Strict).alive_after, None);
 }
