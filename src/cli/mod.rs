@@ -13,6 +13,7 @@ mod explain;
 mod lint;
 mod list;
 mod live;
+mod measure;
 mod new;
 mod outputs;
 mod pins;

@@ -86,7 +86,7 @@ fn besides(document: &Document, out: &mut String) {
 
 fn costs(document: &Document, out: &mut String) {
     let Some(timing) = document.timing.as_ref().filter(|timing| !timing.calls.is_empty()) else { return };
-    out.push_str("## What a call costs\n\nOf honest trials, as the client waited, with the whole run under way.\n\n");
+    out.push_str("## What a call costs\n\nOf honest trials, as the client waited, one trial at a time.\n\n");
     out.push_str(
         "| arm | transport | calls | p50 | p99 | added p50 | added p99 | over |\n|---|---|---|---|---|---|---|---|\n",
     );

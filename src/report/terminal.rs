@@ -191,7 +191,7 @@ fn costs(document: &Document, style: Style, out: &mut String) {
         timing.calls.iter().find_map(|line| line.added.as_ref()).map_or_else(String::new, |added| {
             format!(" Added: the difference to {} on the same transport.", added.over)
         });
-    let legend = format!("Calls of honest trials as the client waited for them, with the whole run under way.{over}");
+    let legend = format!("Calls of honest trials as the client waited for them, one trial at a time.{over}");
     let _ = writeln!(out, "\n{}", style.paint(Tone::Strong, "What a call costs"));
     let _ = writeln!(out, "{}", style.fitted(table, NARROW));
     let _ = writeln!(out, "{}", style.paint(Tone::Dim, &wrapped(&legend, style.width())));

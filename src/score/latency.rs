@@ -1,8 +1,9 @@
 //! What a call costs in each arm, and which check takes how much of the gate's time.
 //!
-//! Measured where the client stands, while the whole run is under way: several
-//! trials share a thread, so the figures are those of a busy machine. What an arm
-//! adds is read against an arm that was played under the same load.
+//! Measured where the client stands. Trials that share a thread wait for one
+//! another, so that times mean something only where trials were played one at a
+//! time (`runner::Schedule::at_once`); what an arm adds is read against an arm
+//! that was played in the same way, with the same cases.
 
 use std::{collections::BTreeMap, time::Duration};
 
