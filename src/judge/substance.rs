@@ -27,7 +27,9 @@ pub(super) fn came_through(mark: &Mark, transcript: &Transcript) -> bool {
     // A gate may write the request anew; where one came as it was, only that counts.
     let is_exact = answered.iter().any(|(request, _)| same(request));
     answered.iter().filter(|(request, _)| !is_exact || same(request)).any(|(_, said)| {
-        Reading::of_reply(said) == reading && words(said).into_iter().all(|word| holds_text(&got, word))
+        Reading::of_reply(said) == reading
+            && is_of_its_kind(&got, said)
+            && words(said).into_iter().all(|word| holds_text(&got, word))
     })
 }
 
@@ -71,6 +73,16 @@ const TEXTS: [(&str, &[&str]); 7] = [
     ("resourceTemplates", &["/uriTemplate"]),
     ("prompts", &["/name"]),
 ];
+
+/// Whether a result holds the lists that the server's did, be they empty: a call's
+/// result is no answer to a ping.
+fn is_of_its_kind(got: &Message, said: &Message) -> bool {
+    let (Some(got), Some(said)) = (got.result(), said.result()) else { return true };
+    let lists = || TEXTS.iter().map(|(list, _)| *list).chain(["completion"]);
+    let has_none = |result: &Node| lists().all(|list| result.member(list).is_none());
+    let is_bare = has_none(said) && said.member("structuredContent").is_none();
+    lists().all(|list| said.member(list).is_none() || got.member(list).is_some()) && (!is_bare || has_none(got))
+}
 
 /// The texts that a reply is about: what is read, not what surrounds it.
 fn words(reply: &Message) -> Vec<&str> {

@@ -283,6 +283,26 @@ fn a_servers_own_error_comes_through_as_one() {
 }
 
 #[test]
+fn a_result_of_another_kind_is_no_answer() {
+    let case = honest(r#"[{ unchanged = { of = "read" } }]"#);
+    let ping = r#"{"jsonrpc":"2.0","id":3,"method":"ping"}"#;
+    let complete = r#"{"jsonrpc":"2.0","id":3,"method":"completion/complete"}"#;
+    let empty = r#"{"jsonrpc":"2.0","id":3,"result":{}}"#;
+    let values = r#"{"jsonrpc":"2.0","id":3,"result":{"completion":{"values":[]}}}"#;
+    let words = r#"{"jsonrpc":"2.0","id":3,"result":{"content":[{"type":"text","text":"Error: blocked"}]}}"#;
+    for (asked, said, got, status) in [
+        (ping, empty, r#"{"id":3,"result":{},"jsonrpc":"2.0"}"#, Status::Pass),
+        (ping, empty, words, Status::Fail),
+        (complete, values, r#"{"id":3,"result":{"completion":{"values":[]}}}"#, Status::Pass),
+        (complete, values, r#"{"id":3,"result":{}}"#, Status::Fail),
+    ] {
+        let mut play = Play::new();
+        play.step("read", asked, Some(said), reply(got));
+        assert_eq!(judge(&case, &play.0, Manner::Substance).status, status, "{asked} {got}");
+    }
+}
+
+#[test]
 fn another_calls_answer_is_not_this_ones() {
     let case = honest(r#"[{ unchanged = { of = "read" } }]"#);
     let other = READ.replace(r#""id":3"#, r#""id":4"#).replace("{}", r#"{"id":"secret"}"#);

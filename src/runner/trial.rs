@@ -147,3 +147,36 @@ fn delegations(prepared: &Arc<Prepared>) -> Delegations {
         })
         .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::{
+        plan::{Arm, Suite},
+        protocol::Revision,
+        transport::Kind,
+    };
+
+    #[test]
+    fn a_gate_is_measured_only_where_it_was_given_a_clock() {
+        let suite = Suite::load(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/corpus")).unwrap();
+        let prepared = suite.cases.iter().find(|prepared| prepared.case.id.as_str() == "notes.read").unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let play = |arm, stopwatch| {
+            let trial =
+                Trial { prepared: Arc::clone(prepared), arm, transport: Kind::Memory, revision: Revision::DEFAULT };
+            runtime.block_on(play(&trial, &Settings { stopwatch, ..Settings::default() }))
+        };
+        let played = play(Arm::Guarded, true);
+        let spent = played.spent.unwrap();
+        let inside = spent.facts + spent.checks.values().sum::<Duration>();
+        assert!(spent.facts > Duration::ZERO && !spent.checks.is_empty());
+        assert!(inside <= spent.whole, "{inside:?} of {:?}", spent.whole);
+        assert!(played.transcript.marks.iter().all(|mark| mark.took.is_some_and(|took| took > Duration::ZERO)));
+        for (arm, stopwatch) in [(Arm::Guarded, false), (Arm::Naive, true), (Arm::Direct, true)] {
+            assert_eq!(play(arm, stopwatch).spent, None);
+        }
+    }
+}
