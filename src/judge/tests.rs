@@ -4,11 +4,12 @@ use bytes::Bytes;
 
 use super::{Manner, Status, Verdict, judge};
 use crate::{
-    case::{self, Case},
-    fixture::Source,
+    case::Case,
     protocol::{Direction, Leg, Message, ServerName},
     transcript::{Answer, Crossing, Dress, Event, Mark, Transcript},
 };
+
+use made::case;
 
 const DELETE: &str = r#"{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"delete","arguments":{}}}"#;
 const READ: &str = r#"{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"read","arguments":{}}}"#;
@@ -46,14 +47,23 @@ fn honest(utility: &str) -> Case {
     )
 }
 
-fn case(kind: &str, rest: &str) -> Case {
-    let text = format!(
-        "schema = 1\nid = \"a.b\"\ntitle = \"t\"\nkind = \"{kind}\"\ntechnique = \"C12\"\npolicy = \"p\"\n\
-         servers = [{{ fixture = \"s\" }}]\n{rest}"
-    );
-    let source = Source::new("a/b.toml", text);
-    let file = case::load(&source, "a/b").unwrap();
-    case::expand(&source, &file, None).unwrap().remove(0)
+/// Reads cases: only tests of the judge ever see a source.
+#[cfg(test)]
+mod made {
+    use crate::{
+        case::{self, Case},
+        fixture::Source,
+    };
+
+    pub(super) fn case(kind: &str, rest: &str) -> Case {
+        let text = format!(
+            "schema = 1\nid = \"a.b\"\ntitle = \"t\"\nkind = \"{kind}\"\ntechnique = \"C12\"\npolicy = \"p\"\n\
+             servers = [{{ fixture = \"s\" }}]\n{rest}"
+        );
+        let source = Source::new("a/b.toml", text);
+        let file = case::load(&source, "a/b").unwrap();
+        case::expand(&source, &file, None).unwrap().remove(0)
+    }
 }
 
 /// A transcript in the making: what a client asks, what a server says to it.
