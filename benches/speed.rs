@@ -12,7 +12,7 @@ use gateproof::{
     gate::{BudgetPolicy, Event, Gate, Guarded, Naive, Passing, Policy, Rules, SchemaCache},
     plan::{Arm, Suite, Trial},
     protocol::{Direction, Message, Revision, ServerName},
-    runner::{Ended, Schedule, Settings, Stop, play, run},
+    runner::{Ended, Schedule, Settings, play, run},
     score::Record,
     transport::Kind,
 };
@@ -50,7 +50,7 @@ fn corpus_in_memory(bencher: Bencher) {
     let arms = [Arm::Naive, Arm::Guarded];
     let trials = gateproof::plan::Selection::new(arms, [Kind::Memory]).trials(&suite);
     let jobs = std::thread::available_parallelism().map_or(2, usize::from);
-    let schedule = Schedule { jobs, settings: Settings::default(), stop: Stop::default() };
+    let schedule = Schedule { jobs, ..Schedule::default() };
     bencher
         .counter(ItemsCount::new(trials.len()))
         .bench_local(|| run(&trials, &schedule, |numbered, ended| Record::new(&numbered.trial, ended), |_| {}));

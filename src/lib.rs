@@ -41,7 +41,7 @@
 //! # What holds the house up
 //!
 //! * The gate is pure: events in, rulings out. It opens no socket, reads no
-//!   clock and knows no transport.
+//!   clock that it was not given and knows no transport.
 //! * A check keeps no state and looks at each event as it came; what it must
 //!   remember are facts of the session, taken in whatever the checks make of
 //!   them. So the order of checks changes no verdict.

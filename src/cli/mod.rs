@@ -14,6 +14,7 @@ mod explain;
 mod lint;
 mod list;
 mod live;
+mod measure;
 mod new;
 mod outputs;
 mod pins;

@@ -82,7 +82,7 @@ impl Player<'_> {
 /// How trials are spread: as many threads as there are processors unless told.
 pub(super) fn schedule(jobs: Option<usize>, program: Option<PathBuf>, stop: Stop) -> Schedule {
     let jobs = jobs.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
-    Schedule { jobs, settings: Settings { program, ..Settings::default() }, stop }
+    Schedule { jobs, settings: Settings { program, ..Settings::default() }, stop, ..Schedule::default() }
 }
 
 /// From here on, the first Ctrl-C ends the run and the second one the program.

@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 
 use super::{
     args::{Chosen, Common},
-    exit, live,
+    exit, live, measure,
     outputs::Outputs,
     progress::{self, Batch, Player},
     reference,
@@ -148,7 +148,8 @@ fn play(args: &RunArgs, suite: &Suite, common: &Common, screen: &Screen) -> u8 {
         }
     };
     let format = if args.json { Format::Json } else { args.format };
-    let player = Player { screen, quiet: format == Format::Json, jobs: args.jobs.map(NonZeroUsize::get), stop };
+    let jobs = args.jobs.map(NonZeroUsize::get);
+    let player = Player { screen, quiet: format == Format::Json, jobs, stop: stop.clone() };
     let mut shown = 0;
     let mut batch = player.play(&trials, |record| {
         shown += 1;
@@ -159,7 +160,12 @@ fn play(args: &RunArgs, suite: &Suite, common: &Common, screen: &Screen) -> u8 {
         }
     });
     player.ablate(&ablated, &mut batch);
-    let document = report::document(suite, &batch.records);
+    let mut document = report::document(suite, &batch.records);
+    // What is published is the same each time, and nobody waits for the times of
+    // a run that they ended.
+    if !args.reference && !batch.interrupted {
+        document.timing = measure::measure(&trials, &batch.records, &stop);
+    }
     screen::say(&match format {
         Format::Terminal => report::terminal::render(&document, screen.out),
         Format::Json => report::json::render(&document),

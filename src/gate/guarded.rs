@@ -5,9 +5,10 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::{
-    Act, CheckSet, Context, Decision, Delegations, Event, Facts, Gate, Listing, Passing, PinStore, Rewrite, Rules,
-    Ruling, SessionPins, Surroundings, Told, checks,
+    Act, CheckSet, Context, Decision, Delegations, Event, Facts, Gate, Listing, Meter, Passing, PinStore, Rewrite,
+    Rules, Ruling, SessionPins, Surroundings, Told, checks,
     facts::Absorbed,
+    meter::{Part, timed},
     proposals::{Answers, Proposals, Refusing},
 };
 use crate::protocol::{Direction, Id, Message, Shape, Splice, apply_splices, error_reply};
@@ -23,6 +24,8 @@ pub struct Guarded {
     /// The checks that act, of those that are on. The rest only say in the trail
     /// what they would have done.
     enforced: CheckSet,
+    /// What adds up what each part takes, where somebody wants to know.
+    meter: Option<Arc<Meter>>,
     /// In which order the checks run. What they propose is always composed in
     /// the registry's order; tests permute this one to show that it is idle.
     order: Vec<usize>,
@@ -34,7 +37,7 @@ impl Guarded {
         let order = (0..checks::ALL.len()).collect();
         let (store, surroundings) = (Arc::new(SessionPins::default()), Arc::new(Told::default()));
         let enforced = CheckSet::all();
-        Self { rules, delegations, facts: Facts::default(), store, surroundings, enforced, order }
+        Self { rules, delegations, facts: Facts::default(), store, surroundings, enforced, meter: None, order }
     }
 
     /// The same gate with its approvals kept elsewhere.
@@ -59,6 +62,13 @@ impl Guarded {
         self
     }
 
+    /// The same gate with what it takes measured: without this, it reads no clock.
+    #[must_use]
+    pub fn with_meter(mut self, meter: Arc<Meter>) -> Self {
+        self.meter = Some(meter);
+        self
+    }
+
     /// The same gate with its checks run in another order.
     #[cfg(test)]
     pub(super) fn in_order(mut self, order: Vec<usize>) -> Self {
@@ -69,7 +79,17 @@ impl Guarded {
 
 impl Gate for Guarded {
     fn decide(&mut self, event: &Event<'_>) -> Ruling {
-        let absorbed = self.facts.absorb(&self.rules, &*self.store, &*self.surroundings, event);
+        match self.meter.clone() {
+            None => self.rule(event, None),
+            Some(meter) => timed(Some(&meter), Part::Whole, || self.rule(event, Some(&meter))),
+        }
+    }
+}
+
+impl Guarded {
+    fn rule(&mut self, event: &Event<'_>, meter: Option<&Meter>) -> Ruling {
+        let absorbed =
+            timed(meter, Part::Facts, || self.facts.absorb(&self.rules, &*self.store, &*self.surroundings, event));
         let context = Context {
             rules: &self.rules,
             facts: &self.facts,
@@ -94,7 +114,7 @@ impl Gate for Guarded {
             if self.rules.checks().has(index) {
                 let check = checks::ALL[index];
                 let mut proposals = Proposals::new(check.docs().id);
-                check.inspect(&context, event, &mut proposals);
+                timed(meter, Part::Check(index), || check.inspect(&context, event, &mut proposals));
                 each[index] = Some(proposals);
             }
         }
@@ -112,9 +132,7 @@ impl Gate for Guarded {
         let decision = self.compose(event, &absorbed, &proposals);
         Ruling { decision, findings: proposals.findings, shadow }
     }
-}
 
-impl Guarded {
     fn compose(&mut self, event: &Event<'_>, absorbed: &Absorbed, proposals: &Proposals) -> Decision {
         if let Some(refusal) = proposals.refusals.first() {
             return Decision::Refuse { reply: self.refuse(event, absorbed, refusal), status: refusal.status };

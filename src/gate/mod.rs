@@ -26,6 +26,7 @@ mod invariants;
 mod json;
 mod listing;
 mod marked;
+mod meter;
 mod naive;
 mod outward;
 mod paths;
@@ -54,6 +55,7 @@ pub use facts::{
 
 pub use guarded::Guarded;
 pub use listing::{Listed, Listing, ListingKind};
+pub use meter::{Meter, Spent, Stopwatch};
 pub use naive::Naive;
 pub use outward::{Outward, Where};
 pub use pins::{

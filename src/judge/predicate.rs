@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use super::{Manner, substance::came_through};
 use crate::{
     case::{LaunchedAs, Predicate, ReplyWants, Seen, StateIs},
     protocol::{
@@ -11,8 +12,9 @@ use crate::{
     transcript::{Answer, Crossing, Event, Mark, Transcript, holds_text},
 };
 
-/// Whether `predicate` holds. `first` is the server that predicates without one mean.
-pub fn holds(predicate: &Predicate, transcript: &Transcript, first: &ServerName) -> bool {
+/// Whether `predicate` holds. `first` is the server that predicates without one
+/// mean; in [`Manner::Substance`], unchanged is what came through in substance.
+pub fn holds(predicate: &Predicate, transcript: &Transcript, first: &ServerName, manner: Manner) -> bool {
     match predicate {
         Predicate::ServerGot(seen) => counted(seen, transcript.at_server()),
         Predicate::ServerGotInOrder(wanted) => {
@@ -31,10 +33,46 @@ pub fn holds(predicate: &Predicate, transcript: &Transcript, first: &ServerName)
         }
         Predicate::Unchanged(step) => {
             let marks: Vec<&Mark> = transcript.marked(&step.of).collect();
-            !marks.is_empty() && all_unchanged(&marks, transcript)
+            let all_are = || match manner {
+                Manner::Strict => all_unchanged(&marks, transcript),
+                Manner::Substance => marks.iter().all(|mark| came_through(mark, transcript)),
+            };
+            !marks.is_empty() && all_are()
         }
-        Predicate::Not(inner) => !holds(inner, transcript, first),
-        Predicate::Any(any) => any.iter().any(|inner| holds(inner, transcript, first)),
+        Predicate::Not(inner) => !holds(inner, transcript, first, manner),
+        Predicate::Any(any) => any.iter().any(|inner| holds(inner, transcript, first, manner)),
+    }
+}
+
+/// Whether a statement about the honest work holds.
+///
+/// In [`Manner::Substance`] no bytes can make it fail: what must be unchanged must
+/// have come through, and what must have changed need not have.
+pub(super) fn served(predicate: &Predicate, transcript: &Transcript, first: &ServerName, manner: Manner) -> bool {
+    match predicate {
+        Predicate::Not(inner) if manner == Manner::Substance => !served_not(inner, transcript, first),
+        Predicate::Any(any) => any.iter().any(|inner| served(inner, transcript, first, manner)),
+        other => holds(other, transcript, first, manner),
+    }
+}
+
+/// Whether what must not be so is so, whatever became of bytes.
+fn served_not(predicate: &Predicate, transcript: &Transcript, first: &ServerName) -> bool {
+    match predicate {
+        Predicate::Unchanged(_) => false,
+        Predicate::Not(inner) => !served(inner, transcript, first, Manner::Substance),
+        Predicate::Any(any) => any.iter().any(|inner| served_not(inner, transcript, first)),
+        other => holds(other, transcript, first, Manner::Substance),
+    }
+}
+
+/// Whether a statement says something of bytes, at any depth.
+pub(super) fn is_about_bytes(predicate: &Predicate) -> bool {
+    match predicate {
+        Predicate::Unchanged(_) => true,
+        Predicate::Not(inner) => is_about_bytes(inner),
+        Predicate::Any(any) => any.iter().any(is_about_bytes),
+        _ => false,
     }
 }
 
@@ -129,21 +167,23 @@ impl Reading {
         match &mark.answer {
             Answer::Reply(body) => {
                 let reply = Message::new(body.clone());
-                if reply.id() != mark.id.as_ref() {
-                    return Self::Nonsense;
-                }
-                match (reply.error(), reply.result()) {
-                    (Some(_), _) => Self::Error,
-                    (None, Some(result)) => match result.member("isError").and_then(Node::as_bool) {
-                        Some(true) => Self::ToolError,
-                        _ => Self::Success,
-                    },
-                    (None, None) => Self::Nonsense,
-                }
+                if reply.id() == mark.id.as_ref() { Self::of_reply(&reply) } else { Self::Nonsense }
             }
             Answer::Http { status, .. } if *status >= 400 => Self::HttpError,
             Answer::Http { .. } => Self::Nonsense,
             Answer::Silence | Answer::Closed(_) | Answer::NotAwaited => Self::Nothing,
+        }
+    }
+
+    /// The same of a reply, whatever it answers.
+    pub(super) fn of_reply(reply: &Message) -> Self {
+        match (reply.error(), reply.result()) {
+            (Some(_), _) => Self::Error,
+            (None, Some(result)) => match result.member("isError").and_then(Node::as_bool) {
+                Some(true) => Self::ToolError,
+                _ => Self::Success,
+            },
+            (None, None) => Self::Nonsense,
         }
     }
 

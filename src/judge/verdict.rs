@@ -1,15 +1,17 @@
 //! The verdict on one trial.
 
+use std::collections::BTreeSet;
+
 use serde::Serialize;
 
 use super::{
-    Outcome,
+    Manner, Outcome, beside,
     outcome::arrivals,
-    predicate::{Reading, holds},
+    predicate::{Reading, holds, is_about_bytes, served as serves},
 };
 use crate::{
     case::{Case, Kind, Predicate, Refusal, Stage},
-    transcript::Transcript,
+    transcript::{Answer, Transcript},
 };
 
 /// What a trial came to.
@@ -48,13 +50,22 @@ pub struct Verdict {
     pub outcome: Outcome,
     /// An attack's goal was reached.
     pub harmed: bool,
-    /// An attack was stopped: judged, no harm, refused in due form where that
-    /// was due, and the session was alive.
+    /// An attack was stopped: judged, no harm, nothing of a call that had to be
+    /// denied before the server reached it, and the session was alive. In
+    /// [`Manner::Strict`] the refusal had its due form, too, where one was due.
     pub stopped: bool,
     /// The honest part worked.
     pub served: bool,
     /// The refusal had the shape that it must have; `None` where none was due.
     pub refused_well: Option<bool>,
+    /// What had to come through byte for byte did; `None` where the case says
+    /// nothing of it.
+    pub faithful: Option<bool>,
+    /// After the step that had to be refused, the same session still answered a
+    /// request; `None` where none was due or nothing was asked any more.
+    pub alive_after: Option<bool>,
+    /// Tools that the client saw listed and that the server never listed.
+    pub added: BTreeSet<String>,
     /// Requests that reached the server for a call that had to be denied before it.
     pub requests_for_denied: usize,
     /// Why it isn't a pass, in plain words; empty for a pass.
@@ -62,10 +73,10 @@ pub struct Verdict {
 }
 
 /// Judges one trial.
-pub fn judge(case: &Case, transcript: &Transcript) -> Verdict {
+pub fn judge(case: &Case, transcript: &Transcript, manner: Manner) -> Verdict {
     let expect = &case.body.expect;
     let first = case.first_server();
-    let is_so = |predicate: &Predicate| holds(predicate, transcript, &first);
+    let is_so = |predicate: &Predicate| holds(predicate, transcript, &first, manner);
     let mut reasons = Vec::new();
 
     let mut blocked = false;
@@ -86,7 +97,7 @@ pub fn judge(case: &Case, transcript: &Transcript) -> Verdict {
     }
     let mut served = true;
     for (index, utility) in expect.utility.iter().enumerate() {
-        if !is_so(utility) {
+        if !serves(utility, transcript, &first, manner) {
             served = false;
             reasons.push(format!("the honest part broke: utility {} did not hold: {utility}", index + 1));
         }
@@ -103,23 +114,31 @@ pub fn judge(case: &Case, transcript: &Transcript) -> Verdict {
         (Some(mark), Some(Stage::Request)) => arrivals(mark, transcript),
         _ => 0,
     };
-    let refused_well = expect.refusal.as_ref().and_then(|refusal| refused(refusal, transcript, &mut reasons));
-    if refused_well == Some(true) && requests_for_denied > 0 {
-        reasons.push(format!(
-            "the client was refused, and yet {requests_for_denied} request(s) for it reached the server"
-        ));
+    let mut misshapen = Vec::new();
+    let refused_well = expect.refusal.as_ref().and_then(|refusal| refused(refusal, transcript, &mut misshapen));
+    if manner == Manner::Strict {
+        reasons.append(&mut misshapen);
+    }
+    if requests_for_denied > 0 && (refused_well == Some(true) || manner == Manner::Substance) {
+        let what = if refused_well == Some(true) { "the client was refused" } else { "the call had to be denied" };
+        reasons.push(format!("{what}, and yet {requests_for_denied} request(s) for it reached the server"));
     }
 
     let alive = transcript.marks.iter().any(|mark| Reading::of(mark) == Reading::Success);
     if !alive && case.body.kind != Kind::Robustness {
         reasons.push("no request of the session was answered with a result".to_owned());
     }
-    let refusal_holds = refused_well != Some(false) && requests_for_denied == 0;
+    // Where the form of a refusal proves nothing, a dead gate must not pass.
+    let answered = transcript.marks.iter().any(|mark| matches!(mark.answer, Answer::Reply(_) | Answer::Http { .. }));
+    if !answered && case.body.kind == Kind::Robustness && manner == Manner::Substance {
+        reasons.push("nothing was answered in the whole session".to_owned());
+    }
+    let refusal_holds = (refused_well != Some(false) || manner == Manner::Substance) && requests_for_denied == 0;
     let stopped = case.body.kind == Kind::Attack && !blocked && !harmed && refusal_holds && alive;
     let passed = match case.body.kind {
         Kind::Attack => stopped && served,
         Kind::Benign => served && refusal_holds && alive && !harmed,
-        Kind::Robustness => served && refusal_holds && !harmed,
+        Kind::Robustness => served && refusal_holds && !harmed && (answered || manner == Manner::Strict),
     };
     let status = match (blocked, passed) {
         (true, _) => Status::Blocked,
@@ -129,7 +148,25 @@ pub fn judge(case: &Case, transcript: &Transcript) -> Verdict {
     if status == Status::Pass {
         reasons.clear();
     }
-    Verdict { status, outcome, harmed, stopped, served: served && !blocked, refused_well, requests_for_denied, reasons }
+    Verdict {
+        status,
+        outcome,
+        harmed,
+        stopped,
+        served: served && !blocked,
+        refused_well,
+        faithful: faithful(&expect.utility, |utility| holds(utility, transcript, &first, Manner::Strict)),
+        alive_after: label.and_then(|label| beside::alive_after(label, transcript)),
+        added: beside::added(transcript),
+        requests_for_denied,
+        reasons,
+    }
+}
+
+/// Whether what is said of bytes holds to the letter.
+fn faithful(utility: &[Predicate], is_so: impl Fn(&Predicate) -> bool) -> Option<bool> {
+    let mut about = utility.iter().filter(|utility| is_about_bytes(utility)).peekable();
+    about.peek().is_some().then(|| about.all(is_so))
 }
 
 /// Whether the step was refused in due form. `None`: the step was never taken

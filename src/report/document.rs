@@ -1,11 +1,13 @@
 //! The report document: everything that any rendering shows.
 //!
-//! No timing is in it: the same corpus and the same gate give the same bytes.
+//! Without [`Document::timing`], the same corpus and the same gate give the same
+//! bytes.
 
 use std::collections::BTreeSet;
 
 use serde::Serialize;
 
+use super::Timing;
 use crate::{
     case::{Kind, Level},
     plan::{Arm, Suite},
@@ -36,6 +38,9 @@ pub struct Document {
     /// What each check is worth, where the ablation arms were played.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ablation: Option<Ablation>,
+    /// What was measured, where the bytes need not be the same each time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timing: Option<Timing>,
     /// Every trial of the arms above, in the order of the plan.
     pub trials: Vec<TrialLine>,
     /// Trials of the ablation arms, which only count towards `ablation` and are
@@ -124,6 +129,12 @@ pub struct ArmFigures {
     pub requests_for_denied: usize,
     /// Refusals in due form.
     pub refusals_well_formed: Rate,
+    /// After the step that had to be refused, the session still answered.
+    pub session_alive: Rate,
+    /// What had to come through byte for byte did.
+    pub fidelity: Rate,
+    /// Tools that clients saw listed and that no server listed.
+    pub added_surface: Vec<String>,
     /// Attacks stopped by the check that their case names.
     pub stopped_as_named: Rate,
     /// Could not be judged.
@@ -179,7 +190,7 @@ pub struct NotTested {
     pub reason: String,
 }
 
-/// Makes the document of a run.
+/// Makes the document of a run, without its timing.
 pub fn document(suite: &Suite, records: &[Record]) -> Document {
     let ablation = ablation(records);
     // An ablation arm that the table covers is not an arm of its own.
@@ -201,6 +212,7 @@ pub fn document(suite: &Suite, records: &[Record]) -> Document {
         unlisted_trials: records.iter().filter(|record| !is_listed(record.arm)).count(),
         not_tested: records.iter().filter_map(not_tested).collect(),
         ablation,
+        timing: None,
     }
 }
 
@@ -255,6 +267,9 @@ fn figures(card: &Scorecard) -> ArmFigures {
         leaks: card.leaks,
         requests_for_denied: card.requests_for_denied,
         refusals_well_formed: card.refusals,
+        session_alive: card.alive,
+        fidelity: card.fidelity,
+        added_surface: card.added.iter().cloned().collect(),
         stopped_as_named: card.attributed,
         blocked: card.blocked,
         untested: card.untested,

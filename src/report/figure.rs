@@ -34,6 +34,23 @@ pub(super) fn chance(p: f64) -> String {
     if p < 0.001 { "<0.001".to_owned() } else { format!("{p:.3}") }
 }
 
+/// `12.3 µs` or `4.5 ms`: three figures are more than a busy machine can tell.
+pub(super) fn time(micros: f64) -> String {
+    if micros.abs() < 999.95 { format!("{micros:.1} µs") } else { format!("{:.1} ms", micros / 1e3) }
+}
+
+/// The same as a change, always with its sign.
+pub(super) fn added(micros: f64) -> String {
+    let sign = if micros < 0.0 { '−' } else { '+' };
+    format!("{sign}{}", time(micros.abs()))
+}
+
+/// Names that a stranger chose, so that they neither break a table nor command a
+/// terminal.
+pub(super) fn shown(names: &[String]) -> Vec<String> {
+    names.iter().map(|name| name.escape_debug().to_string().replace('|', "\\u{7c}").replace('`', "\\u{60}")).collect()
+}
+
 /// What was not tested under one reason.
 pub(super) struct Group<'a> {
     /// Why.

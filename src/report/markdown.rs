@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::{
     ArmFigures, Document,
-    figure::{chance, change, counted, groups, otherwise, share, some},
+    figure::{added, chance, change, counted, groups, otherwise, share, shown, some, time},
 };
 use crate::{gate::checks, score::Ablation};
 
@@ -29,7 +29,9 @@ pub fn render(document: &Document) -> String {
         let _ = writeln!(out, "> Policy `{}` switches `{}` off: nothing is said of it there.\n", off.policy, off.check);
     }
     arms(document, &mut out);
+    besides(document, &mut out);
     ablation(document, &mut out);
+    costs(document, &mut out);
     categories(document, &mut out);
     another_reason(document, &mut out);
     not_tested(document, &mut out);
@@ -60,6 +62,45 @@ fn arms(document: &Document, out: &mut String) {
             arm.refusals_well_formed,
             arm.stopped_as_named,
             arm.blocked + arm.untested,
+        );
+    }
+    out.push('\n');
+}
+
+fn besides(document: &Document, out: &mut String) {
+    out.push_str("## Besides the verdict\n\n");
+    out.push_str(
+        "| arm | transport | refusals well-formed | session alive | fidelity | added surface |\n|---|---|---|---|---|---|\n",
+    );
+    for arm in &document.arms {
+        let names: Vec<_> = shown(&arm.added_surface).iter().map(|name| format!("`{name}`")).collect();
+        let names = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+        let _ = writeln!(
+            out,
+            "| {} | {} | {} | {} | {} | {names} |",
+            arm.name, arm.transport, arm.refusals_well_formed, arm.session_alive, arm.fidelity,
+        );
+    }
+    out.push('\n');
+}
+
+fn costs(document: &Document, out: &mut String) {
+    let Some(timing) = document.timing.as_ref().filter(|timing| !timing.calls.is_empty()) else { return };
+    out.push_str("## What a call costs\n\nOf honest trials, as the client waited, one trial at a time.\n\n");
+    out.push_str(
+        "| arm | transport | calls | p50 | p99 | added p50 | added p99 | over |\n|---|---|---|---|---|---|---|---|\n",
+    );
+    for line in &timing.calls {
+        let (p50, p99, over) =
+            line.added.as_ref().map(|line| (added(line.p50), added(line.p99), line.over.as_str())).unwrap_or_default();
+        let _ = writeln!(
+            out,
+            "| {} | {} | {} | {} | {} | {p50} | {p99} | {over} |",
+            line.arm,
+            line.transport,
+            line.calls,
+            time(line.p50),
+            time(line.p99),
         );
     }
     out.push('\n');
@@ -191,6 +232,9 @@ fn how_to_read(out: &mut String) {
          counts only if every variant of it came out right. They describe this corpus, not the world.\n\
          - **leaks**: the client was refused and the server got the request all the same. **requests for denied \
          calls** is what reached servers for calls that had to be denied before them; the goal is 0.\n\
+         - **session alive**: after the step that had to be refused, the same session still answered. **fidelity**: \
+         what had to come through byte for byte did. **added surface**: tools that clients saw listed and that no \
+         server ever listed.\n\
          - **stopped as named**: by the gate's own account, which is never used to judge, the check that the case \
          names was among those that acted.\n\
          - **change**: attacks that are stopped with every check on and succeed without this one. 0 is marked DEAD: \

@@ -6,6 +6,8 @@ pub mod json;
 pub mod markdown;
 pub mod style;
 pub mod terminal;
+mod timing;
 pub mod transcript;
 
 pub use document::{ArmFigures, Counted, Document, LiveLine, NotTested, SwitchedOff, TrialLine, document};
+pub use timing::{AddedLine, CallLine, PartLine, Timing};

@@ -4,12 +4,13 @@ use std::fmt::Write as _;
 
 use super::{
     ArmFigures, Document,
-    figure::{chance, change, counted, groups, hits, otherwise, share, some},
+    figure::{added, chance, change, counted, groups, hits, otherwise, share, shown, some, time},
     style::{Style, Tone, wrapped},
 };
 use crate::{
+    judge::Manner,
     plan::Arm,
-    score::{Ablation, Rate},
+    score::{self, Ablation, Rate},
 };
 
 /// How many groups of untested trials are shown.
@@ -49,6 +50,8 @@ pub fn render(document: &Document, style: Style) -> String {
         pairs(table, style, &mut out);
         interactions(table, style, &mut out);
     }
+    besides(document, style, &mut out);
+    costs(document, style, &mut out);
     another_reason(document, style, &mut out);
     not_tested(document, style, &mut out);
     out
@@ -173,6 +176,71 @@ fn interactions(table: &Ablation, style: Style, out: &mut String) {
     if table.interactions.len() > MOST_GROUPS {
         let _ = writeln!(out, "  … and {} more, all in the report", table.interactions.len() - MOST_GROUPS);
     }
+}
+
+/// What stands beside the verdicts, where there is something to say of it.
+fn besides(document: &Document, style: Style, out: &mut String) {
+    let worth = |arm: &&ArmFigures| {
+        // Where nothing is refused, nothing is said of refusals.
+        let silent = is_open(arm) || is_full(arm.refusals_well_formed) && is_full(arm.session_alive);
+        !silent || !is_ours(arm) || !is_full(arm.fidelity) || !arm.added_surface.is_empty()
+    };
+    let rows: Vec<_> = document.arms.iter().filter(worth).collect();
+    if rows.is_empty() {
+        return;
+    }
+    let mut table = style.table(&["arm", "via", "refusals in form", "alive after", "fidelity", "added surface"]);
+    let tone = |rate: Rate| if is_full(rate) { Tone::Good } else { Tone::Warn };
+    for arm in rows {
+        let names = some(&shown(&arm.added_surface), 4);
+        table.add_row(vec![
+            style.cell(Tone::Strong, &arm.name),
+            style.cell(Tone::Plain, arm.transport),
+            style.cell(tone(arm.refusals_well_formed), arm.refusals_well_formed),
+            style.cell(tone(arm.session_alive), arm.session_alive),
+            style.cell(tone(arm.fidelity), arm.fidelity),
+            style.cell(Tone::Warn, if names.is_empty() { "none" } else { &names }),
+        ]);
+    }
+    let legend = "Refusals in a shape that the client can use; sessions that still answered after one; what had to come \
+                  through byte for byte; tools that clients saw and no server listed.";
+    let _ = writeln!(out, "\n{}", style.paint(Tone::Strong, "Besides the verdict"));
+    let _ = writeln!(out, "{}", style.fitted(table, NARROW));
+    let _ = writeln!(out, "{}", style.paint(Tone::Dim, &wrapped(legend, style.width())));
+}
+
+fn is_full(rate: Rate) -> bool {
+    rate.hits == rate.total
+}
+
+/// Whether it is no gate from elsewhere.
+fn is_ours(arm: &ArmFigures) -> bool {
+    arm.name.parse().is_ok_and(|arm| score::manner(arm) == Manner::Strict)
+}
+
+fn costs(document: &Document, style: Style, out: &mut String) {
+    let Some(timing) = document.timing.as_ref().filter(|timing| !timing.calls.is_empty()) else { return };
+    let mut table = style.table(&["arm", "via", "calls", "p50", "p99", "added p50", "added p99"]);
+    for line in &timing.calls {
+        let (p50, p99) = line.added.as_ref().map(|line| (added(line.p50), added(line.p99))).unwrap_or_default();
+        table.add_row(vec![
+            style.cell(Tone::Strong, &line.arm),
+            style.cell(Tone::Plain, line.transport),
+            style.cell(Tone::Plain, line.calls),
+            style.cell(Tone::Plain, time(line.p50)),
+            style.cell(Tone::Plain, time(line.p99)),
+            style.cell(Tone::Plain, p50),
+            style.cell(Tone::Plain, p99),
+        ]);
+    }
+    let over =
+        timing.calls.iter().find_map(|line| line.added.as_ref()).map_or_else(String::new, |added| {
+            format!(" Added: the difference to {} on the same transport.", added.over)
+        });
+    let legend = format!("Calls of honest trials as the client waited for them, one trial at a time.{over}");
+    let _ = writeln!(out, "\n{}", style.paint(Tone::Strong, "What a call costs"));
+    let _ = writeln!(out, "{}", style.fitted(table, NARROW));
+    let _ = writeln!(out, "{}", style.paint(Tone::Dim, &wrapped(&legend, style.width())));
 }
 
 fn another_reason(document: &Document, style: Style, out: &mut String) {

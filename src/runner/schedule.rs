@@ -47,10 +47,20 @@ impl Stop {
 pub struct Schedule {
     /// Threads.
     pub jobs: usize,
+    /// Trials that a thread has under way at once: while one waits for a
+    /// deadline, a process or a socket, others go on. With 1, what a trial takes
+    /// is its own.
+    pub at_once: usize,
     /// What every trial is played with.
     pub settings: Settings,
     /// Ends the run early.
     pub stop: Stop,
+}
+
+impl Default for Schedule {
+    fn default() -> Self {
+        Self { jobs: 1, at_once: 8, settings: Settings::default(), stop: Stop::default() }
+    }
 }
 
 /// Plays `trials`; `made` turns each one into a value on the thread that played
@@ -84,10 +94,6 @@ pub fn run<T: Send>(
     values.into_iter().flatten().collect()
 }
 
-/// How many trials a thread has under way at once: while one waits for a
-/// deadline, a process or a socket, others go on.
-const AT_ONCE: usize = 8;
-
 fn worker<T>(
     trials: &[Trial],
     schedule: &Schedule,
@@ -112,7 +118,7 @@ fn worker<T>(
     };
     // A real server needs a processor to start on.
     let is_live = trials.iter().any(|trial| trial.prepared.live.is_some());
-    let at_once = if is_live { 1 } else { AT_ONCE };
+    let at_once = if is_live { 1 } else { schedule.at_once.max(1) };
     runtime.block_on(async {
         let mut under_way = FuturesUnordered::new();
         loop {

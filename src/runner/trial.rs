@@ -1,12 +1,18 @@
 //! One trial from its wiring to its transcript.
 
-use std::{collections::BTreeMap, panic::AssertUnwindSafe, path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    collections::BTreeMap,
+    panic::AssertUnwindSafe,
+    path::PathBuf,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use futures_util::FutureExt as _;
 
 use super::{approvals, wiring::Wiring};
 use crate::{
-    gate::{Delegation, Delegations, Guarded, Naive},
+    gate::{Delegation, Delegations, Guarded, Meter, Naive, Spent, Stopwatch},
     plan::{Prepared, Trial},
     relay::SharedGate,
     session::{Deadlines, Session},
@@ -23,11 +29,13 @@ pub struct Settings {
     /// This program, which child processes are started from (`__bridge`).
     /// Without it, stdio trials are blocked.
     pub program: Option<PathBuf>,
+    /// Whether the reference gate is given a clock, to say what each check takes.
+    pub stopwatch: bool,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { deadlines: Deadlines::default(), trial: Duration::from_secs(30), program: None }
+        Self { deadlines: Deadlines::default(), trial: Duration::from_secs(30), program: None, stopwatch: false }
     }
 }
 
@@ -38,13 +46,28 @@ pub struct Played {
     pub transcript: Transcript,
     /// What the gate says of itself.
     pub trail: Trail,
+    /// What the reference gate took; `None` where nobody measured.
+    pub spent: Option<Spent>,
+}
+
+/// The clock of a measured gate.
+#[derive(Debug)]
+struct Wall(Instant);
+
+impl Stopwatch for Wall {
+    fn nanos(&self) -> u64 {
+        u64::try_from(self.0.elapsed().as_nanos()).unwrap_or(u64::MAX)
+    }
 }
 
 /// Plays a trial. Whatever goes wrong is in the transcript: a trial never
 /// takes the run with it.
 pub async fn play(trial: &Trial, settings: &Settings) -> Played {
     let recorder = Recorder::default();
-    let gate = gate(trial);
+    // Only a reference gate can say what its parts take.
+    let is_measured = settings.stopwatch && trial.arm.checks(trial.prepared.rules.checks()).is_some();
+    let meter = is_measured.then(|| Arc::new(Meter::new(Wall(Instant::now()))));
+    let gate = gate(trial, meter.as_ref());
     let attempt = AssertUnwindSafe(attempt(trial, settings, gate.clone(), recorder.clone())).catch_unwind();
     let patience = settings.trial + start(trial);
     let trouble = match tokio::time::timeout(patience, attempt).await {
@@ -56,7 +79,11 @@ pub async fn play(trial: &Trial, settings: &Settings) -> Played {
     if let Some(trouble) = trouble {
         recorder.event(Event::Trouble(trouble));
     }
-    Played { transcript: recorder.take(), trail: gate.map(|gate| gate.trail()).unwrap_or_default() }
+    Played {
+        transcript: recorder.take(),
+        trail: gate.map(|gate| gate.trail()).unwrap_or_default(),
+        spent: meter.map(|meter| meter.spent()),
+    }
 }
 
 async fn attempt(
@@ -84,16 +111,21 @@ fn start(trial: &Trial) -> Duration {
 
 /// The gate of a trial. One that restarts is made anew from the same rules,
 /// delegations and store.
-fn gate(trial: &Trial) -> Option<SharedGate> {
+fn gate(trial: &Trial, meter: Option<&Arc<Meter>>) -> Option<SharedGate> {
     let rules = &trial.prepared.rules;
     match trial.arm.checks(rules.checks()) {
         Some(checks) => {
             let (rules, delegations) = (rules.clone(), delegations(&trial.prepared));
             let store = approvals::store(&trial.prepared.case.body.host);
             let surroundings = Arc::new(trial.prepared.surroundings.afresh());
+            let meter = meter.cloned();
             Some(SharedGate::new(move || {
                 let gate = Guarded::new(rules.clone(), delegations.clone()).enforcing(checks);
-                Box::new(gate.with_store(Arc::clone(&store)).with_surroundings(Arc::clone(&surroundings) as _))
+                let gate = gate.with_store(Arc::clone(&store)).with_surroundings(Arc::clone(&surroundings) as _);
+                Box::new(match &meter {
+                    Some(meter) => gate.with_meter(Arc::clone(meter)),
+                    None => gate,
+                })
             }))
         }
         None if trial.arm == crate::plan::Arm::Direct => None,
@@ -114,4 +146,37 @@ fn delegations(prepared: &Arc<Prepared>) -> Delegations {
             Some((name.clone(), Delegation { token: token.to_owned(), scopes: scopes.to_vec() }))
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::{
+        plan::{Arm, Suite},
+        protocol::Revision,
+        transport::Kind,
+    };
+
+    #[test]
+    fn a_gate_is_measured_only_where_it_was_given_a_clock() {
+        let suite = Suite::load(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/corpus")).unwrap();
+        let prepared = suite.cases.iter().find(|prepared| prepared.case.id.as_str() == "notes.read").unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let play = |arm, stopwatch| {
+            let trial =
+                Trial { prepared: Arc::clone(prepared), arm, transport: Kind::Memory, revision: Revision::DEFAULT };
+            runtime.block_on(play(&trial, &Settings { stopwatch, ..Settings::default() }))
+        };
+        let played = play(Arm::Guarded, true);
+        let spent = played.spent.unwrap();
+        let inside = spent.facts + spent.checks.values().sum::<Duration>();
+        assert!(spent.facts > Duration::ZERO && !spent.checks.is_empty());
+        assert!(inside <= spent.whole, "{inside:?} of {:?}", spent.whole);
+        assert!(played.transcript.marks.iter().all(|mark| mark.took.is_some_and(|took| took > Duration::ZERO)));
+        for (arm, stopwatch) in [(Arm::Guarded, false), (Arm::Naive, true), (Arm::Direct, true)] {
+            assert_eq!(play(arm, stopwatch).spent, None);
+        }
+    }
 }

@@ -5,18 +5,18 @@
 
 mod ablation;
 mod coverage;
+mod latency;
 mod lint;
 mod rate;
 mod record;
 mod scorecard;
 mod technique;
 
-pub use ablation::{
-    Ablation, Discordant, Game, Games, Interaction, Pair, Row, ablation, holm, mcnemar, missing, shares,
-};
+pub use ablation::{Ablation, Discordant, Game, Games, Interaction, Pair, Row, ablation, holm, mcnemar, missing};
 pub use coverage::{Count, Coverage, Covered, coverage};
+pub use latency::{Added, Cost, Part, Share, costs, percentile, shares};
 pub use lint::{Finding, Severity, lint};
 pub use rate::Rate;
-pub use record::{Attribution, Record, Standing};
+pub use record::{Attribution, Record, Standing, manner};
 pub use scorecard::{Category, Scorecard, scorecard, scorecards};
 pub use technique::{OUT_OF_REACH, TECHNIQUES, Technique, is_known};

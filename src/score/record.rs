@@ -1,17 +1,17 @@
 //! One trial as the score sees it.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use serde::Serialize;
 
 use crate::{
     case::{Case, Kind},
-    gate::{CheckId, CheckSet},
-    judge::{Status, Verdict, judge},
+    gate::{CheckId, CheckSet, Spent},
+    judge::{Manner, Status, Verdict, judge},
     plan::{Arm, Trial},
     protocol::Revision,
     runner::{Ended, Played},
-    transcript::{Trail, Transcript},
+    transcript::{Answer, Trail, Transcript},
     transport,
 };
 
@@ -63,8 +63,23 @@ pub struct Record {
     /// The checks that acted, or would have acted had they been enforced in this
     /// arm. What any other check is set to makes no difference to this trial.
     pub spoke: CheckSet,
+    /// How long the client waited for each call of an honest trial that was
+    /// answered with a reply, in order.
+    pub calls: Vec<Duration>,
+    /// What the reference gate took, where it was measured.
+    pub spent: Option<Spent>,
     /// The transcript and the trail, kept where they are worth a look.
     pub evidence: Option<(Transcript, Trail)>,
+}
+
+/// How strictly a trial is judged: the one place that says so.
+///
+/// Every arm there is now is our own to get right. An arm with a gate from
+/// elsewhere in the middle belongs to [`Manner::Substance`].
+pub fn manner(arm: Arm) -> Manner {
+    match arm {
+        Arm::Direct | Arm::Naive | Arm::Guarded | Arm::Without(_) | Arm::Only(_) => Manner::Strict,
+    }
 }
 
 impl Record {
@@ -82,14 +97,18 @@ impl Record {
             on: trial.prepared.rules.checks(),
             enforced: trial.arm.checks(trial.prepared.rules.checks()),
             spoke: CheckSet::none(),
+            calls: Vec::new(),
+            spent: None,
             evidence: None,
         };
         match ended {
             Ended::NotPlayed(reason) => record.untested = Some(reason),
-            Ended::Played(Played { transcript, trail }) => {
+            Ended::Played(Played { transcript, trail, spent }) => {
+                record.spent = spent;
+                record.calls = calls(&record.case, &transcript);
                 record.stopped_by = trail.stoppers().into_iter().map(str::to_owned).collect();
                 record.spoke = trail.speakers().into_iter().filter_map(CheckId::parse).collect();
-                record.verdict = Some(judge(&record.case, &transcript));
+                record.verdict = Some(judge(&record.case, &transcript, manner(trial.arm)));
                 if !trial.arm.is_ablation() && record.standing() != Standing::AsExpected {
                     record.evidence = Some((transcript, trail));
                 }
@@ -129,4 +148,14 @@ impl Record {
             Attribution::Otherwise
         })
     }
+}
+
+/// What honest calls cost: a refusal on the way back is an answer, too, but no
+/// answer that is no reply.
+fn calls(case: &Case, transcript: &Transcript) -> Vec<Duration> {
+    if case.body.kind != Kind::Benign {
+        return Vec::new();
+    }
+    let calls = transcript.marks.iter().filter(|mark| mark.method.as_deref() == Some("tools/call"));
+    calls.filter(|mark| matches!(mark.answer, Answer::Reply(_))).filter_map(|mark| mark.took).collect()
 }

@@ -1,6 +1,6 @@
 //! The figures of one arm on one transport.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
@@ -35,6 +35,12 @@ pub struct Scorecard {
     pub leaks: usize,
     /// Refusals that had the shape that they must have.
     pub refusals: Rate,
+    /// Trials in which what had to come through byte for byte did.
+    pub fidelity: Rate,
+    /// Sessions that still answered after the step that had to be refused.
+    pub alive: Rate,
+    /// Tools that clients saw listed and that no server listed.
+    pub added: BTreeSet<String>,
     /// Requests that reached a server for calls that had to be denied before it.
     pub requests_for_denied: usize,
     /// Attacks stopped by the check that their case names.
@@ -100,6 +106,9 @@ pub fn scorecard(records: &[Record], arm: Arm, transport: transport::Kind) -> Sc
         robustness: Rate::default(),
         leaks: 0,
         refusals: Rate::default(),
+        fidelity: Rate::default(),
+        alive: Rate::default(),
+        added: BTreeSet::new(),
         requests_for_denied: 0,
         attributed: Rate::default(),
         blocked: 0,
@@ -117,6 +126,9 @@ pub fn scorecard(records: &[Record], arm: Arm, transport: transport::Kind) -> Sc
             card.blocked += 1;
             continue;
         }
+        verdict.faithful.into_iter().for_each(|faithful| card.fidelity.count(faithful));
+        verdict.alive_after.into_iter().for_each(|alive| card.alive.count(alive));
+        card.added.extend(verdict.added.iter().cloned());
         let kind = record.case.body.kind;
         let category = categories.entry(record.case.id.category()).or_default();
         let good = match kind {

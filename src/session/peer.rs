@@ -1,8 +1,12 @@
 //! The client's end of one server's session.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 use bytes::Bytes;
+use tokio::time::Instant;
 
 use crate::{
     case::{OwnHeaders, Until},
@@ -18,6 +22,17 @@ pub(super) struct Awaited {
     pub(super) exchange: Exchange,
     pub(super) until: Until,
     pub(super) answer: Option<Answer>,
+    /// When it was handed to the transport.
+    pub(super) sent: Instant,
+    /// How long the answer took.
+    pub(super) took: Option<Duration>,
+}
+
+impl Awaited {
+    fn answered(&mut self, answer: Answer, at: Instant) {
+        self.answer = Some(answer);
+        self.took = Some(at.duration_since(self.sent));
+    }
 }
 
 /// One connection of the client.
@@ -36,7 +51,7 @@ pub(super) struct Peer {
 }
 
 impl Peer {
-    /// Sends a message and records it.
+    /// Sends a message, records it, and says when it was handed on.
     /// `own` are headers of this message alone; an empty one is taken away.
     pub(super) async fn send(
         &mut self,
@@ -45,7 +60,7 @@ impl Peer {
         body: Bytes,
         verb: Verb,
         own: &OwnHeaders,
-    ) {
+    ) -> Instant {
         let (carrier, dress) = if self.http {
             self.open_exchanges.insert(exchange);
             let mut headers = self.headers.clone();
@@ -71,8 +86,10 @@ impl Peer {
             message: Message::new(body.clone()),
             dress,
         }));
+        let sent = Instant::now();
         // A closed connection shows when the answer is awaited.
         let _ = self.connection.outgoing.send(Frame { exchange, carrier, body }).await;
+        sent
     }
 
     /// Opens the stream on which the server speaks unasked (HTTP only).
@@ -86,6 +103,7 @@ impl Peer {
     /// Takes in a frame: records it, settles what waited for it, and gives what
     /// the client must answer (a request of the server's).
     pub(super) fn take(&mut self, recorder: &Recorder, frame: &Frame, awaited: &mut [Awaited]) -> Option<Bytes> {
+        let at = Instant::now();
         let (status, form) = match &frame.carrier {
             Carrier::Reply { head, form } => (Some(head.status), *form),
             _ => (None, Form::Event),
@@ -108,7 +126,7 @@ impl Peer {
             self.headers.retain(|(name, _)| name != "mcp-session-id");
             self.headers.push(("mcp-session-id".to_owned(), session.to_owned()));
         }
-        settle(frame, form, status, &message, awaited);
+        settle(frame, (form, status), &message, awaited, at);
         if message.shape() == Shape::Request && matches!(form, Form::Event) {
             return message.id().map(|id| self.answer_to(id, message.method().unwrap_or_default()));
         }
@@ -130,27 +148,27 @@ impl Peer {
     }
 }
 
-fn settle(frame: &Frame, form: Form, status: Option<u16>, message: &Message, awaited: &mut [Awaited]) {
+fn settle(frame: &Frame, (form, status): (Form, Option<u16>), message: &Message, awaited: &mut [Awaited], at: Instant) {
     let mut open = awaited.iter_mut().filter(|waits| waits.answer.is_none());
     let body = frame.body.clone();
     if message.shape() == Shape::Response
         && let Some(own) = open.find(|waits| waits.id.is_some() && waits.id.as_ref() == message.id())
     {
-        own.answer = Some(Answer::Reply(body));
+        own.answered(Answer::Reply(body), at);
         return;
     }
     for waits in awaited.iter_mut().filter(|waits| waits.answer.is_none()) {
         // The stream that a GET asked for is its answer, long before it ends.
         if form == Form::Event && frame.body.is_empty() && waits.exchange == frame.exchange {
-            waits.answer = Some(Answer::Http { status: status.unwrap_or_default(), body: frame.body.clone() });
+            waits.answered(Answer::Http { status: status.unwrap_or_default(), body: frame.body.clone() }, at);
             continue;
         }
         let ended = matches!(form, Form::Whole | Form::End | Form::Stopped) && status.is_some();
         if ended && waits.exchange == frame.exchange {
             let status = status.unwrap_or_default();
-            waits.answer = Some(Answer::Http { status, body: frame.body.clone() });
+            waits.answered(Answer::Http { status, body: frame.body.clone() }, at);
         } else if waits.until == Until::Any && !frame.body.is_empty() {
-            waits.answer = Some(Answer::Reply(frame.body.clone()));
+            waits.answered(Answer::Reply(frame.body.clone()), at);
         }
     }
 }

@@ -172,9 +172,11 @@ impl<'a, W: World> Session<'a, W> {
         let deadline = Instant::now() + self.deadlines.step;
         self.receive(server, &mut awaited, deadline).await?;
         for (mark, awaited) in marks.iter_mut().zip(awaited) {
+            mark.took = awaited.took;
             mark.answer = match awaited.answer {
                 // That a message without an id was accepted is no answer to it.
                 Some(Answer::Http { status: 200..300, .. }) if mark.id.is_none() && !mark.sent.is_empty() => {
+                    mark.took = None;
                     Answer::NotAwaited
                 }
                 Some(answer) => answer,
@@ -253,9 +255,9 @@ impl<'a, W: World> Session<'a, W> {
         let streams = self.case.body.steps.iter().any(case::speaks_unasked);
         if let Some(peer) = self.peers.get_mut(server) {
             let text = wire::notification("notifications/initialized", None);
-            peer.send(&self.recorder, exchange, text.into(), Verb::Post, &open.headers).await;
+            let sent = peer.send(&self.recorder, exchange, text.into(), Verb::Post, &open.headers).await;
             if peer.http {
-                let mut awaited = [Awaited { id: None, exchange, until: Until::Reply, answer: None }];
+                let mut awaited = [Awaited { id: None, exchange, until: Until::Reply, answer: None, sent, took: None }];
                 let deadline = Instant::now() + self.deadlines.step;
                 self.receive(server, &mut awaited, deadline).await?;
             }

@@ -114,13 +114,14 @@ impl<'a, W: World> Session<'a, W> {
             tool: message.called_tool().map(str::to_owned),
             sent: body.clone(),
             answer: Answer::NotAwaited,
+            took: None,
         };
         let peer = self.peers.get_mut(server).ok_or_else(|| format!("{server} was not opened"))?;
-        peer.send(&self.recorder, exchange, body, verb, own).await;
+        let sent = peer.send(&self.recorder, exchange, body, verb, own).await;
         // On HTTP even a notification has a response, and waiting for it keeps
         // the order of steps.
         let nothing_comes = until == Until::Sent && !(peer.http && mark.id.is_none());
         let answer = nothing_comes.then_some(Answer::NotAwaited);
-        Ok(Sent { mark, awaited: Awaited { id, exchange, until, answer } })
+        Ok(Sent { mark, awaited: Awaited { id, exchange, until, answer, sent, took: None } })
     }
 }

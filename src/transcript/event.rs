@@ -1,6 +1,6 @@
 //! The values that a transcript is made of.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, time::Duration};
 
 use bytes::Bytes;
 
@@ -69,6 +69,9 @@ pub struct Mark {
     pub sent: Bytes,
     /// What came back. For a listing of several pages, one mark a page.
     pub answer: Answer,
+    /// From handing it to the transport until its answer was taken in; `None`
+    /// where no answer came.
+    pub took: Option<Duration>,
 }
 
 /// What happened, in order.

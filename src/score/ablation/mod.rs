@@ -23,6 +23,6 @@ use interactions::interactions;
 pub use pairs::Pair;
 use pairs::pairs;
 use shapley::PLAYERS;
-pub use shapley::shares;
+use shapley::shares;
 pub use significance::{holm, mcnemar};
 pub use table::{Ablation, Discordant, Row, ablation};
