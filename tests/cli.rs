@@ -134,7 +134,7 @@ fn json_is_the_document_and_nothing_else() {
     assert_eq!((&guarded["benign"]["served"], &guarded["benign"]["total"]), (&1.into(), &1.into()));
     assert_eq!((&guarded["leaks"], &guarded["requests_for_denied"]), (&0.into(), &0.into()));
     assert_eq!(document["arms"][0]["requests_for_denied"], 1, "the naive arm sends what had to be denied");
-    let rows = document["ablation"].as_array().unwrap();
+    let rows = document["ablation"]["checks"].as_array().unwrap();
     let row = rows.iter().find(|row| row["check"] == "tool-allowlist").unwrap();
     assert_eq!((&row["without"]["hits"], &row["only"]["hits"]), (&0.into(), &1.into()));
     assert_eq!(row["exclusive"], serde_json::json!(["notes.delete"]));

@@ -4,6 +4,7 @@
 //! there is no single composite that lets one thing rescue another.
 
 mod ablation;
+mod admission;
 mod coverage;
 mod latency;
 mod lint;
@@ -13,6 +14,9 @@ mod scorecard;
 mod technique;
 
 pub use ablation::{Ablation, Discordant, Game, Games, Interaction, Pair, Row, ablation, holm, mcnemar, missing};
+pub use admission::{
+    Admission, Baseline, BaselineError, Day, Evidence, Limits, Reason, Verdict, Waiver, Waivers, Why, admission,
+};
 pub use coverage::{Count, Coverage, Covered, coverage};
 pub use latency::{Added, Cost, Part, Share, costs, percentile, shares};
 pub use lint::{Finding, Severity, lint};

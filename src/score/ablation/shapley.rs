@@ -11,7 +11,7 @@ pub(super) const PLAYERS: usize = 6;
 ///
 /// `None` where some set's worth is not known. The shares add up to what all of
 /// them are worth, less what none of them is.
-pub fn shares(players: CheckSet, value: impl Fn(CheckSet) -> Option<f64>) -> Option<Vec<(CheckId, f64)>> {
+pub(super) fn shares(players: CheckSet, value: impl Fn(CheckSet) -> Option<f64>) -> Option<Vec<(CheckId, f64)>> {
     let n = players.len();
     let share = |player: CheckId| {
         let others = players.with(player, false);
