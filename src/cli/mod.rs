@@ -7,6 +7,7 @@
 mod args;
 mod bridge;
 mod coverage;
+pub mod doctor;
 mod entry;
 pub mod exit;
 mod explain;

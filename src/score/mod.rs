@@ -5,6 +5,7 @@
 
 mod ablation;
 mod coverage;
+pub mod doctor;
 mod lint;
 mod rate;
 mod record;
@@ -13,6 +14,7 @@ mod technique;
 
 pub use ablation::{Ablation, ablation};
 pub use coverage::{Count, Coverage, Covered, coverage};
+pub use doctor::{Diagnosis, Examined, Mutant, Seen};
 pub use lint::{Finding, Severity, lint};
 pub use rate::Rate;
 pub use record::{Attribution, Record, Standing};
