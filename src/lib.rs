@@ -26,6 +26,7 @@
 //! | [`transport`] | memory, child processes, streamable HTTP: each ends in a pair of channels |
 //! | [`transcript`] | what crossed each leg, and the gate's own trail, kept apart |
 //! | [`gate`] | the gate as values, the reference gate and its checks |
+//! | [`controls`] | gates that are wrong on purpose, which the harness is qualified with |
 //! | [`pins`] | approvals that outlive a gate: one readable file, replaced in one move |
 //! | [`case`] | cases: model, loading, matrices, hiding transforms, corpus |
 //! | [`endpoint`] | what plays the server: scripted, or live with overlays |
@@ -47,8 +48,10 @@
 //!   them. So the order of checks changes no verdict.
 //! * Where no check objects, the transport does what a careless client would.
 //! * The judge sees a case and a transcript, and never the gate's own claims. A
-//!   verdict starts as fail; silence is never a success; what could not be
-//!   judged is blocked.
+//!   verdict starts as fail; neither silence nor a result that no server was
+//!   asked for is a success; what could not be judged is blocked.
+//! * The harness is held to gates that are wrong on purpose (`doctor`): what it
+//!   can't find wrong with them, it can't say of others.
 //! * Raw bytes are the truth: what a gate need not change is forwarded byte for
 //!   byte.
 //! * The runner knows no judge, no score and no report.
@@ -58,6 +61,7 @@
 
 pub mod case;
 pub mod cli;
+pub mod controls;
 pub mod digest;
 pub mod endpoint;
 pub mod fixture;

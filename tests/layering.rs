@@ -20,13 +20,15 @@ const TABLE: &[(&str, &[&str])] = &[
     ("transport", &["protocol"]),
     // Pure: it decides over values and knows no transport, no case, no judge.
     ("gate", &["protocol", "digest"]),
+    // Gates that are wrong on purpose are as pure as any other.
+    ("controls", &["protocol", "gate"]),
     // Keeps what a gate is handed: the only place where approvals meet a disk.
     ("pins", &["protocol", "digest", "gate"]),
     ("case", &["protocol", "digest", "fixture", "transport"]),
     ("endpoint", &["protocol", "digest", "fixture", "transcript", "transport", "case"]),
     ("relay", &["protocol", "transcript", "transport", "gate"]),
     ("session", &["protocol", "transcript", "transport", "case"]),
-    ("plan", &["protocol", "digest", "fixture", "transport", "gate", "case", "endpoint"]),
+    ("plan", &["protocol", "digest", "fixture", "transport", "gate", "controls", "case", "endpoint"]),
     // Never the gate, never its trail: it sees a case and a transcript.
     ("judge", &["protocol", "transcript", "case"]),
     // No judge, no score, no report.
@@ -39,6 +41,7 @@ const TABLE: &[(&str, &[&str])] = &[
             "transcript",
             "transport",
             "gate",
+            "controls",
             "pins",
             "case",
             "endpoint",
@@ -47,7 +50,22 @@ const TABLE: &[(&str, &[&str])] = &[
             "plan",
         ],
     ),
-    ("score", &["protocol", "digest", "fixture", "transcript", "transport", "gate", "case", "plan", "judge", "runner"]),
+    (
+        "score",
+        &[
+            "protocol",
+            "digest",
+            "fixture",
+            "transcript",
+            "transport",
+            "gate",
+            "controls",
+            "case",
+            "plan",
+            "judge",
+            "runner",
+        ],
+    ),
     ("report", &["protocol", "digest", "fixture", "transcript", "transport", "gate", "case", "plan", "judge", "score"]),
     (
         "cli",
@@ -58,6 +76,7 @@ const TABLE: &[(&str, &[&str])] = &[
             "transcript",
             "transport",
             "gate",
+            "controls",
             "pins",
             "case",
             "endpoint",

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 
-use super::{bridge, exit, explain, lint, list, live, new, pins, run};
+use super::{bridge, doctor, exit, explain, lint, list, live, new, pins, run};
 use crate::{
     case::Case,
     plan::{Filter, Partition},
@@ -27,6 +27,7 @@ pub(super) enum Verb {
     List(list::ListArgs),
     Explain(explain::ExplainArgs),
     Lint(lint::LintArgs),
+    Doctor(doctor::DoctorArgs),
     New(new::NewArgs),
     Live(live::LiveArgs),
     Pins(pins::PinsArgs),

@@ -6,7 +6,7 @@ use clap::Parser as _;
 
 use super::{
     args::{Cli, Verb},
-    bridge, exit, explain, lint, list, live, new, pins, run,
+    bridge, doctor, exit, explain, lint, list, live, new, pins, run,
     screen::{self, Screen},
 };
 
@@ -43,6 +43,7 @@ fn verb(cli: &Cli) -> u8 {
         Verb::List(args) => list::list(args, &cli.common, &screen),
         Verb::Explain(args) => explain::explain(args, &cli.common, &screen),
         Verb::Lint(args) => lint::lint(args, &cli.common, &screen),
+        Verb::Doctor(args) => doctor::doctor(args, &cli.common, &screen),
         Verb::New(args) => new::new(args, &cli.common, &screen),
         Verb::Pins(args) => pins::pins(args, &cli.common, &screen),
         Verb::Live(args) => live::live(args, &cli.common, &screen),

@@ -161,7 +161,7 @@ fn of_checks() -> Vec<Entry> {
 }
 
 fn of_arms() -> Vec<Entry> {
-    let arms = [Arm::Direct, Arm::Naive, Arm::Guarded].into_iter().chain(Arm::ablation());
+    let arms = [Arm::Direct, Arm::Naive, Arm::Guarded].into_iter().chain(Arm::ablation()).chain(Arm::controls());
     let names = |checks: CheckSet| checks.iter().map(CheckId::as_str).collect::<Vec<_>>().join(" and ");
     let what = |arm| match arm {
         Arm::Direct => "nothing in the middle".to_owned(),
@@ -169,6 +169,8 @@ fn of_arms() -> Vec<Entry> {
         Arm::Guarded => "the reference gate, as the case's policy has it".to_owned(),
         Arm::Without(checks) => format!("the same without {}", names(checks)),
         Arm::Only(checks) => format!("the same with {} alone", names(checks)),
+        Arm::Control(control) => format!("wrong on purpose: {}", control.what()),
+        Arm::Mutant(mutation, check) => format!("the reference gate in which {check} {}", mutation.what()),
     };
     arms.map(|arm| Entry::new(&["arm", "what"], &[arm.to_string(), what(arm)])).collect()
 }

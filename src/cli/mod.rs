@@ -8,6 +8,7 @@ mod ablate;
 mod args;
 mod bridge;
 mod coverage;
+pub mod doctor;
 mod entry;
 pub mod exit;
 mod explain;

@@ -35,7 +35,8 @@ pub(super) struct RunArgs {
     #[arg(long = "live", value_name = "NAME", value_delimiter = ',')]
     live: Vec<String>,
     /// What stands in the middle: `direct`, `naive`, `guarded`,
-    /// `without:<check>` or `only:<check>`.
+    /// `without:<check>`, `only:<check>`, `control:<gate>` or
+    /// `mutant:<mutation>:<check>`; see `list arms`.
     #[arg(long = "arm", value_name = "ARM", value_delimiter = ',', default_values_t = [Arm::Naive, Arm::Guarded])]
     arms: Vec<Arm>,
     /// What trials travel on: `memory`, `stdio`, `http`; all unless given, with
@@ -223,7 +224,7 @@ fn finish(batch: &Batch, document: &Document, outputs: Option<Outputs>, screen: 
 
 /// The exit code of a run, and why in one line.
 pub(super) fn conclusion(batch: &Batch) -> (u8, String) {
-    let asked = || batch.records.iter().filter(|record| !record.arm.is_ablation());
+    let asked = || batch.records.iter().filter(|record| !record.arm.expects_nothing());
     let is_must = |record: &&Record| record.case.body.level == Level::Must;
     let of = |standing| move |record: &&Record| record.standing() == standing;
     let failed = asked().filter(of(Standing::Unexpected)).filter(is_must).count();
@@ -231,7 +232,9 @@ pub(super) fn conclusion(batch: &Batch) -> (u8, String) {
     let open = asked().filter(of(Standing::Open)).filter(is_must).count();
     let besides =
         if lesser > 0 { format!(" (and {} below must level)", count(lesser, "failure")) } else { String::new() };
-    if batch.interrupted {
+    if asked().next().is_none() && !batch.interrupted {
+        (exit::FINE, "exit 0: nothing is expected of a single trial in these arms".to_owned())
+    } else if batch.interrupted {
         (exit::INCONCLUSIVE, format!("exit 3: interrupted, {} not tested", count(open, "must trial")))
     } else if failed > 0 {
         (exit::FAILED, format!("exit 1: {} failed{besides}", count(failed, "must trial")))

@@ -2,7 +2,8 @@
 //!
 //! The judge never reads the gate's own claims. A verdict starts as fail and
 //! becomes a pass only by evidence from both sides of the gate; what could not
-//! be judged is blocked, and silence is never a success.
+//! be judged is blocked, and neither silence nor a result that no server was asked
+//! for is a success.
 //!
 //! A gate from elsewhere is judged by what reached the server and the client, and
 //! not by the shape of its refusals ([`Manner::Substance`]); shape, fidelity, life

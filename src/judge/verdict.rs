@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     case::{Case, Kind, Predicate, Refusal, Stage},
-    transcript::{Answer, Transcript},
+    transcript::{Answer, Mark, Transcript},
 };
 
 /// What a trial came to.
@@ -124,9 +124,14 @@ pub fn judge(case: &Case, transcript: &Transcript, manner: Manner) -> Verdict {
         reasons.push(format!("{what}, and yet {requests_for_denied} request(s) for it reached the server"));
     }
 
-    let alive = transcript.marks.iter().any(|mark| Reading::of(mark) == Reading::Success);
-    if !alive && case.body.kind != Kind::Robustness {
-        reasons.push("no request of the session was answered with a result".to_owned());
+    // A result that something in the way made up is no sign of life.
+    let reached = |mark: &Mark| {
+        let mut got = transcript.at_server().filter(|crossing| crossing.server == mark.server);
+        got.any(|crossing| crossing.message.method() == mark.method.as_deref())
+    };
+    let alive = transcript.marks.iter().any(|mark| Reading::of(mark) == Reading::Success && reached(mark));
+    if !alive {
+        reasons.push("no request of the session reached a server and was answered with a result".to_owned());
     }
     // Where the form of a refusal proves nothing, a dead gate must not pass.
     let answered = transcript.marks.iter().any(|mark| matches!(mark.answer, Answer::Reply(_) | Answer::Http { .. }));
@@ -138,7 +143,7 @@ pub fn judge(case: &Case, transcript: &Transcript, manner: Manner) -> Verdict {
     let passed = match case.body.kind {
         Kind::Attack => stopped && served,
         Kind::Benign => served && refusal_holds && alive && !harmed,
-        Kind::Robustness => served && refusal_holds && !harmed && (answered || manner == Manner::Strict),
+        Kind::Robustness => served && refusal_holds && alive && !harmed && (answered || manner == Manner::Strict),
     };
     let status = match (blocked, passed) {
         (true, _) => Status::Blocked,

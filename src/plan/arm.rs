@@ -2,7 +2,10 @@
 
 use std::{fmt, str::FromStr};
 
-use crate::gate::{CheckId, CheckSet, checks};
+use crate::{
+    controls::{Control, Mutation},
+    gate::{CheckId, CheckSet, checks},
+};
 
 /// What stands between the client and the servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -18,6 +21,10 @@ pub enum Arm {
     Without(CheckSet),
     /// The same, of which these checks alone act.
     Only(CheckSet),
+    /// A gate that is wrong on purpose: what the harness is qualified with.
+    Control(Control),
+    /// The reference gate with one check gone wrong, for the same.
+    Mutant(Mutation, CheckId),
 }
 
 impl Arm {
@@ -29,6 +36,8 @@ impl Arm {
     pub fn checks(self, policy: CheckSet) -> Option<CheckSet> {
         match self {
             Self::Direct | Self::Naive => None,
+            Self::Control(control) => control.wraps_reference().then_some(policy),
+            Self::Mutant(mutation, check) => Some(mutation.leaves(policy, check)),
             Self::Guarded => Some(policy),
             Self::Without(checks) => Some(policy.less(checks)),
             Self::Only(checks) => Some(policy.and(checks)),
@@ -40,10 +49,22 @@ impl Arm {
         matches!(self, Self::Direct | Self::Naive)
     }
 
-    /// Whether this is a part of the ablation, where nothing is expected of a
-    /// single trial.
+    /// Whether this is a part of the ablation.
     pub fn is_ablation(self) -> bool {
         matches!(self, Self::Without(_) | Self::Only(_))
+    }
+
+    /// Whether nothing is expected of a single trial in this arm: only of many
+    /// can something be said, by the ablation or by the doctor.
+    pub fn expects_nothing(self) -> bool {
+        self.is_ablation() || matches!(self, Self::Control(_) | Self::Mutant(..))
+    }
+
+    /// Every control gate, then every mutant of every check.
+    pub fn controls() -> impl Iterator<Item = Self> {
+        let of = |check: CheckId| Mutation::ALL.map(|mutation| Self::Mutant(mutation, check));
+        let mutants = checks::ALL.iter().flat_map(move |check| of(check.docs().id));
+        Control::ALL.into_iter().map(Self::Control).chain(mutants)
     }
 
     /// Both ablation arms of every check.
@@ -65,6 +86,8 @@ impl fmt::Display for Arm {
             Self::Guarded => f.write_str("guarded"),
             Self::Without(checks) => write!(f, "without:{}", names(checks)),
             Self::Only(checks) => write!(f, "only:{}", names(checks)),
+            Self::Control(control) => write!(f, "control:{control}"),
+            Self::Mutant(mutation, check) => write!(f, "mutant:{mutation}:{check}"),
         }
     }
 }
@@ -72,10 +95,13 @@ impl fmt::Display for Arm {
 /// The word for no check at all.
 const NONE: &str = "none";
 
+/// What an arm's name begins with.
+const KINDS: [&str; 7] = ["direct", "naive", "guarded", "without", "only", "control", "mutant"];
+
 /// A text that names no arm.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "unknown arm '{arm}', expected direct, naive, guarded, without:<check> or only:<check> (or several, as <check>+<check>){hint}"
+    "unknown arm '{arm}', expected direct, naive, guarded, without:<check> or only:<check> (or several, as <check>+<check>), control:<gate> or mutant:<mutation>:<check>{hint}"
 )]
 pub struct UnknownArm {
     arm: String,
@@ -96,19 +122,27 @@ impl FromStr for Arm {
             let known: Vec<_> = checks::ALL.iter().map(|check| check.docs().id.as_str()).collect();
             CheckId::parse(name).ok_or_else(|| unknown(&known, name))
         };
-        let check = |names: &str| match names {
+        let checks = |names: &str| match names {
             NONE => Ok(CheckSet::none()),
             names => names.split('+').map(check).collect(),
         };
-        match text.split_once(':') {
-            Some(("without", name)) => check(name).map(Self::Without),
-            Some(("only", name)) => check(name).map(Self::Only),
-            _ => match text {
-                "direct" => Ok(Self::Direct),
-                "naive" => Ok(Self::Naive),
-                "guarded" => Ok(Self::Guarded),
-                _ => Err(unknown(&["direct", "naive", "guarded"], text)),
-            },
+        let control = |name: &str| {
+            let found = Control::ALL.into_iter().find(|control| control.as_str() == name);
+            found.ok_or_else(|| unknown(&Control::ALL.map(Control::as_str), name))
+        };
+        let mutation = |name: &str| {
+            let found = Mutation::ALL.into_iter().find(|mutation| mutation.as_str() == name);
+            found.ok_or_else(|| unknown(&Mutation::ALL.map(Mutation::as_str), name))
+        };
+        match text.split(':').collect::<Vec<_>>().as_slice() {
+            ["direct"] => Ok(Self::Direct),
+            ["naive"] => Ok(Self::Naive),
+            ["guarded"] => Ok(Self::Guarded),
+            ["without", names] => checks(names).map(Self::Without),
+            ["only", names] => checks(names).map(Self::Only),
+            ["control", name] => control(name).map(Self::Control),
+            ["mutant", name, of] => Ok(Self::Mutant(mutation(name)?, check(of)?)),
+            words => Err(unknown(&KINDS, words.first().unwrap_or(&text))),
         }
     }
 }
@@ -121,11 +155,28 @@ mod tests {
     fn names_come_back() {
         let pair = ["egress", "origin"].into_iter().filter_map(CheckId::parse).collect();
         let more = [Arm::Direct, Arm::Naive, Arm::Guarded, Arm::SHADOW, Arm::Without(pair), Arm::Only(pair)];
-        for arm in more.into_iter().chain(Arm::ablation()) {
+        for arm in more.into_iter().chain(Arm::ablation()).chain(Arm::controls()) {
             assert_eq!(arm.to_string().parse(), Ok(arm));
         }
         assert_eq!(Arm::Only(pair).to_string(), "only:origin+egress");
-        let error = "without:tool-alowlist".parse::<Arm>().unwrap_err().to_string();
-        assert!(error.contains("did you mean 'tool-allowlist'"), "{error}");
+        assert_eq!("mutant:hollow:egress".parse::<Arm>().unwrap().to_string(), "mutant:hollow:egress");
+    }
+
+    #[test]
+    fn unknown_names_are_told_what_was_meant() {
+        for (text, meant) in [
+            ("without:tool-alowlist", "tool-allowlist"),
+            ("naiv", "naive"),
+            ("control:leeky", "leaky"),
+            ("mutant:holow:egress", "hollow"),
+            ("mutant:hollow:egres", "egress"),
+            ("mutants:hollow:egress", "mutant"),
+        ] {
+            let error = text.parse::<Arm>().unwrap_err().to_string();
+            assert!(error.contains(&format!("did you mean '{meant}'")), "{error}");
+        }
+        for wrong in ["control", "control:leaky:egress", "mutant:hollow", "naive:", "guarded:egress", ""] {
+            assert!(wrong.parse::<Arm>().is_err(), "{wrong}");
+        }
     }
 }

@@ -13,7 +13,7 @@ use futures_util::FutureExt as _;
 use super::{approvals, wiring::Wiring};
 use crate::{
     gate::{Delegation, Delegations, Guarded, Meter, Naive, Spent, Stopwatch},
-    plan::{Prepared, Trial},
+    plan::{Arm, Prepared, Trial},
     relay::SharedGate,
     session::{Deadlines, Session},
     transcript::{Event, Recorder, Trail, Transcript},
@@ -112,25 +112,29 @@ fn start(trial: &Trial) -> Duration {
 /// The gate of a trial. One that restarts is made anew from the same rules,
 /// delegations and store.
 fn gate(trial: &Trial, meter: Option<&Arc<Meter>>) -> Option<SharedGate> {
-    let rules = &trial.prepared.rules;
-    match trial.arm.checks(rules.checks()) {
-        Some(checks) => {
-            let (rules, delegations) = (rules.clone(), delegations(&trial.prepared));
-            let store = approvals::store(&trial.prepared.case.body.host);
-            let surroundings = Arc::new(trial.prepared.surroundings.afresh());
-            let meter = meter.cloned();
-            Some(SharedGate::new(move || {
-                let gate = Guarded::new(rules.clone(), delegations.clone()).enforcing(checks);
-                let gate = gate.with_store(Arc::clone(&store)).with_surroundings(Arc::clone(&surroundings) as _);
-                Box::new(match &meter {
-                    Some(meter) => gate.with_meter(Arc::clone(meter)),
-                    None => gate,
-                })
-            }))
-        }
-        None if trial.arm == crate::plan::Arm::Direct => None,
-        None => Some(SharedGate::new(|| Box::new(Naive))),
+    let arm = trial.arm;
+    match arm {
+        Arm::Direct => return None,
+        Arm::Naive => return Some(SharedGate::new(|| Box::new(Naive))),
+        _ => {}
     }
+    let (rules, delegations) = (trial.prepared.rules.clone(), delegations(&trial.prepared));
+    let store = approvals::store(&trial.prepared.case.body.host);
+    let surroundings = Arc::new(trial.prepared.surroundings.afresh());
+    let (policy, meter) = (rules.checks(), meter.cloned());
+    let reference = move || {
+        let gate = Guarded::new(rules.clone(), delegations.clone());
+        let gate = gate.with_store(Arc::clone(&store)).with_surroundings(Arc::clone(&surroundings) as _);
+        match &meter {
+            Some(meter) => gate.with_meter(Arc::clone(meter)),
+            None => gate,
+        }
+    };
+    Some(SharedGate::new(move || match arm {
+        Arm::Control(control) => control.gate(reference()),
+        Arm::Mutant(mutation, check) => mutation.gate(check, reference(), policy),
+        _ => Box::new(reference().enforcing(arm.checks(policy).unwrap_or(policy))),
+    }))
 }
 
 /// The tokens that the host of this case holds for its user.

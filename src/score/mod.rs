@@ -6,6 +6,7 @@
 mod ablation;
 mod admission;
 mod coverage;
+pub mod doctor;
 mod latency;
 mod lint;
 mod rate;
@@ -18,6 +19,7 @@ pub use admission::{
     Admission, Baseline, BaselineError, Day, Evidence, Limits, Reason, Verdict, Waiver, Waivers, Why, admission,
 };
 pub use coverage::{Count, Coverage, Covered, coverage};
+pub use doctor::{Diagnosis, Examined, Mutant, Seen};
 pub use latency::{Added, Cost, Part, Share, costs, percentile, shares};
 pub use lint::{Finding, Severity, lint};
 pub use rate::Rate;

@@ -78,7 +78,13 @@ pub struct Record {
 /// elsewhere in the middle belongs to [`Manner::Substance`].
 pub fn manner(arm: Arm) -> Manner {
     match arm {
-        Arm::Direct | Arm::Naive | Arm::Guarded | Arm::Without(_) | Arm::Only(_) => Manner::Strict,
+        Arm::Direct
+        | Arm::Naive
+        | Arm::Guarded
+        | Arm::Without(_)
+        | Arm::Only(_)
+        | Arm::Control(_)
+        | Arm::Mutant(..) => Manner::Strict,
     }
 }
 
@@ -109,7 +115,7 @@ impl Record {
                 record.stopped_by = trail.stoppers().into_iter().map(str::to_owned).collect();
                 record.spoke = trail.speakers().into_iter().filter_map(CheckId::parse).collect();
                 record.verdict = Some(judge(&record.case, &transcript, manner(trial.arm)));
-                if !trial.arm.is_ablation() && record.standing() != Standing::AsExpected {
+                if !trial.arm.expects_nothing() && record.standing() != Standing::AsExpected {
                     record.evidence = Some((transcript, trail));
                 }
             }
@@ -127,7 +133,7 @@ impl Record {
         let Some(verdict) = &self.verdict else { return Standing::Open };
         let good = match (self.arm, self.case.body.kind, verdict.status) {
             (_, _, Status::Blocked | Status::Untested) => return Standing::Open,
-            (Arm::Without(_) | Arm::Only(_), _, _) => true,
+            (arm, _, _) if arm.expects_nothing() => true,
             // Where nothing stands in the way, an attack that fails proves nothing.
             (Arm::Direct | Arm::Naive, Kind::Attack, _) => verdict.harmed,
             (_, _, status) => status == Status::Pass,
