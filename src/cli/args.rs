@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 
-use super::{bridge, exit, explain, lint, list, live, new, pins, run};
+use super::{bridge, exit, explain, gates, lint, list, live, new, pins, run};
 use crate::{
     case::Case,
     plan::{Filter, Partition},
@@ -29,6 +29,7 @@ pub(super) enum Verb {
     Lint(lint::LintArgs),
     New(new::NewArgs),
     Live(live::LiveArgs),
+    Gates(gates::GatesArgs),
     Pins(pins::PinsArgs),
     #[command(name = "__bridge", hide = true)]
     Bridge(bridge::BridgeArgs),

@@ -10,6 +10,7 @@ mod coverage;
 mod entry;
 pub mod exit;
 mod explain;
+mod gates;
 mod lint;
 mod list;
 mod live;

@@ -18,6 +18,8 @@ pub enum Arm {
     Without(CheckSet),
     /// The same, of which these checks alone act.
     Only(CheckSet),
+    /// A gate that is not gateproof's own: see [`super::Outside`].
+    Outside,
 }
 
 impl Arm {
@@ -28,7 +30,7 @@ impl Arm {
     /// `None` where there is no reference gate.
     pub fn checks(self, policy: CheckSet) -> Option<CheckSet> {
         match self {
-            Self::Direct | Self::Naive => None,
+            Self::Direct | Self::Naive | Self::Outside => None,
             Self::Guarded => Some(policy),
             Self::Without(checks) => Some(policy.less(checks)),
             Self::Only(checks) => Some(policy.and(checks)),
@@ -65,6 +67,7 @@ impl fmt::Display for Arm {
             Self::Guarded => f.write_str("guarded"),
             Self::Without(checks) => write!(f, "without:{}", names(checks)),
             Self::Only(checks) => write!(f, "only:{}", names(checks)),
+            Self::Outside => f.write_str("outside"),
         }
     }
 }
@@ -75,7 +78,7 @@ const NONE: &str = "none";
 /// A text that names no arm.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "unknown arm '{arm}', expected direct, naive, guarded, without:<check> or only:<check> (or several, as <check>+<check>){hint}"
+    "unknown arm '{arm}', expected direct, naive, guarded, outside, without:<check> or only:<check> (or several, as <check>+<check>){hint}"
 )]
 pub struct UnknownArm {
     arm: String,
@@ -107,7 +110,8 @@ impl FromStr for Arm {
                 "direct" => Ok(Self::Direct),
                 "naive" => Ok(Self::Naive),
                 "guarded" => Ok(Self::Guarded),
-                _ => Err(unknown(&["direct", "naive", "guarded"], text)),
+                "outside" => Ok(Self::Outside),
+                _ => Err(unknown(&["direct", "naive", "guarded", "outside"], text)),
             },
         }
     }
@@ -120,7 +124,7 @@ mod tests {
     #[test]
     fn names_come_back() {
         let pair = ["egress", "origin"].into_iter().filter_map(CheckId::parse).collect();
-        let more = [Arm::Direct, Arm::Naive, Arm::Guarded, Arm::SHADOW, Arm::Without(pair), Arm::Only(pair)];
+        let more = [Arm::Direct, Arm::Naive, Arm::Guarded, Arm::Outside, Arm::SHADOW, Arm::Without(pair), Arm::Only(pair)];
         for arm in more.into_iter().chain(Arm::ablation()) {
             assert_eq!(arm.to_string().parse(), Ok(arm));
         }

@@ -4,10 +4,10 @@ use std::{collections::BTreeMap, panic::AssertUnwindSafe, path::PathBuf, sync::A
 
 use futures_util::FutureExt as _;
 
-use super::{approvals, wiring::Wiring};
+use super::{approvals, outside, wiring::Wiring};
 use crate::{
     gate::{Delegation, Delegations, Guarded, Naive},
-    plan::{Prepared, Trial},
+    plan::{Arm, Prepared, Trial},
     relay::SharedGate,
     session::{Deadlines, Session},
     transcript::{Event, Recorder, Trail, Transcript},
@@ -40,13 +40,21 @@ pub struct Played {
     pub trail: Trail,
 }
 
+impl Played {
+    /// A trial of which it is known beforehand that it can't be judged.
+    pub fn blocked(why: &str) -> Self {
+        let events = vec![Event::Trouble(why.to_owned())];
+        Self { transcript: Transcript { events, ..Transcript::default() }, trail: Trail::default() }
+    }
+}
+
 /// Plays a trial. Whatever goes wrong is in the transcript: a trial never
 /// takes the run with it.
 pub async fn play(trial: &Trial, settings: &Settings) -> Played {
     let recorder = Recorder::default();
     let gate = gate(trial);
     let attempt = AssertUnwindSafe(attempt(trial, settings, gate.clone(), recorder.clone())).catch_unwind();
-    let patience = settings.trial + start(trial);
+    let patience = outside::patience(trial, settings) + start(trial);
     let trouble = match tokio::time::timeout(patience, attempt).await {
         Ok(Ok(Ok(()))) => None,
         Ok(Ok(Err(reason))) => Some(reason),
@@ -65,9 +73,12 @@ async fn attempt(
     gate: Option<SharedGate>,
     recorder: Recorder,
 ) -> Result<(), String> {
+    if trial.arm == Arm::Outside {
+        return outside::attempt(trial, settings, recorder).await;
+    }
     let prepared = &trial.prepared;
     let streams = prepared.case.body.steps.iter().any(crate::case::speaks_unasked);
-    let wiring = Wiring::new(prepared, trial.transport, gate, settings.program.clone(), recorder.clone(), streams)
+    let wiring = Wiring::new(prepared, trial.transport, gate, settings.program.clone(), recorder.clone(), streams, None)
         .await
         .map_err(|error| format!("the servers can't be started: {error}"))?;
     let deadlines = Deadlines { step: settings.deadlines.step.max(start(trial)), ..settings.deadlines };
@@ -96,7 +107,7 @@ fn gate(trial: &Trial) -> Option<SharedGate> {
                 Box::new(gate.with_store(Arc::clone(&store)).with_surroundings(Arc::clone(&surroundings) as _))
             }))
         }
-        None if trial.arm == crate::plan::Arm::Direct => None,
+        None if matches!(trial.arm, Arm::Direct | Arm::Outside) => None,
         None => Some(SharedGate::new(|| Box::new(Naive))),
     }
 }
