@@ -4,6 +4,7 @@
 //! trial to trial; [`Features`] is what was seen to survive it; [`untestable`]
 //! says why a case can't be played through it.
 
+mod approvals;
 mod features;
 mod fill;
 mod knowledge;

@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use super::Features;
+use super::{Features, approvals::Approvals};
 use crate::{
     case::{Kind, Step},
     endpoint::Prototype,
@@ -133,11 +133,14 @@ impl Outside {
 
     /// The server that was honest when the operator set the gate up: the fixture's
     /// own where the case is an attack. In an honest case, what the case does to
-    /// its server is honest, too.
+    /// its server is honest, too; and what the host of a case approves at its start
+    /// is what it is.
     pub fn honest(&self, prepared: &Prepared, server: &ServerName) -> Option<Arc<Prototype>> {
         let used = prepared.case.servers().find(|(name, _)| name == server).map(|(_, used)| used);
         let own = used.and_then(|used| self.honest.get(&used.fixture));
-        own.filter(|_| prepared.case.body.kind == Kind::Attack).or(prepared.servers.get(server)).cloned()
+        let is_bad = prepared.case.body.kind == Kind::Attack;
+        let is_bad = is_bad && !Approvals::of(&prepared.case).at_start.contains(server);
+        own.filter(|_| is_bad).or(prepared.servers.get(server)).cloned()
     }
 }
 

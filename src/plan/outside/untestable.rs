@@ -1,6 +1,6 @@
 //! Why a case can't be played through a gate.
 
-use super::{Outside, knowledge, ready::allowed_tools};
+use super::{Outside, approvals::Approvals, knowledge, ready::allowed_tools};
 use crate::{
     case::{Case, Step},
     fixture::Placeholder,
@@ -50,12 +50,14 @@ fn acts(case: &Case, outside: &Outside) -> Option<String> {
     if case.servers().any(|(_, server)| server.launch.is_some()) {
         return only("the case says how the host launches the server");
     }
+    if outside.profile.approve.is_empty() && !Approvals::of(case).later.is_empty() {
+        return only("the host approves what changed");
+    }
     let mut steps: Vec<&Step> = case.body.steps.iter().collect();
     while let Some(step) = steps.pop() {
         steps.extend(step.inner());
         match step {
             Step::Consent(_) => return only("the user consents to single calls"),
-            Step::Approve(_) if outside.profile.approve.is_empty() => return only("the host approves definitions"),
             Step::Open(open) if open.launch.is_some() => {
                 return only("the case says how the host launches the server");
             }
