@@ -236,7 +236,8 @@ fn trials(args: &RunArgs, suite: &Suite) -> Vec<Trial> {
         && suite.live.is_none()
         && suite.outside.is_none()
         && selection.arms.contains(&Arm::Guarded)
-        && !trials.is_empty() {
+        && !trials.is_empty()
+    {
         add_ablation(&mut trials, &selection, suite);
     }
     trials

@@ -124,7 +124,8 @@ mod tests {
     #[test]
     fn names_come_back() {
         let pair = ["egress", "origin"].into_iter().filter_map(CheckId::parse).collect();
-        let more = [Arm::Direct, Arm::Naive, Arm::Guarded, Arm::Outside, Arm::SHADOW, Arm::Without(pair), Arm::Only(pair)];
+        let more =
+            [Arm::Direct, Arm::Naive, Arm::Guarded, Arm::Outside, Arm::SHADOW, Arm::Without(pair), Arm::Only(pair)];
         for arm in more.into_iter().chain(Arm::ablation()) {
             assert_eq!(arm.to_string().parse(), Ok(arm));
         }

@@ -78,9 +78,10 @@ async fn attempt(
     }
     let prepared = &trial.prepared;
     let streams = prepared.case.body.steps.iter().any(crate::case::speaks_unasked);
-    let wiring = Wiring::new(prepared, trial.transport, gate, settings.program.clone(), recorder.clone(), streams, None)
-        .await
-        .map_err(|error| format!("the servers can't be started: {error}"))?;
+    let wiring =
+        Wiring::new(prepared, trial.transport, gate, settings.program.clone(), recorder.clone(), streams, None)
+            .await
+            .map_err(|error| format!("the servers can't be started: {error}"))?;
     let deadlines = Deadlines { step: settings.deadlines.step.max(start(trial)), ..settings.deadlines };
     let session = Session::new(&prepared.case, trial.revision, recorder.clone(), deadlines, wiring);
     let wiring = session.play().await?;

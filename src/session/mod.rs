@@ -9,5 +9,5 @@ mod rename;
 mod send;
 mod wire;
 
-pub use rename::{Rename, explain};
 pub use play::{Deadlines, Session, World};
+pub use rename::{Rename, explain};

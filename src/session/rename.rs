@@ -116,7 +116,8 @@ mod tests {
     use crate::transport::{self, Exchange};
 
     const CALL: &str = r#"{"id":1, "method":"tools/call","params":{"name":"re\u0061d","arguments":{"name":"read"}}}"#;
-    const LIST: &str = r#"{"id":2,"result":{"tools":[{"name" : "s__read","n":5.0},{"name":"s__","x":1},{"name":"admin"}]}}"#;
+    const LIST: &str =
+        r#"{"id":2,"result":{"tools":[{"name" : "s__read","n":5.0},{"name":"s__","x":1},{"name":"admin"}]}}"#;
 
     fn rename() -> Rename {
         Rename::new("s__", "!")
@@ -140,7 +141,11 @@ mod tests {
     async fn a_connection_hands_on_both_ways_and_ends() {
         let (client, mut gate) = transport::pair();
         let mut client = rename().over(client);
-        client.outgoing.send(Frame::line(Exchange(1), r#"{"method":"tools/call","params":{"name":"a"}}"#)).await.unwrap();
+        client
+            .outgoing
+            .send(Frame::line(Exchange(1), r#"{"method":"tools/call","params":{"name":"a"}}"#))
+            .await
+            .unwrap();
         assert_eq!(gate.incoming.recv().await.unwrap().body, r#"{"method":"tools/call","params":{"name":"s__a!"}}"#);
         gate.outgoing.send(Frame::line(Exchange(1), r#"{"result":{"tools":[{"name":"s__a!"}]}}"#)).await.unwrap();
         assert_eq!(client.incoming.recv().await.unwrap().body, r#"{"result":{"tools":[{"name":"a"}]}}"#);

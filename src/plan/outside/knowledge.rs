@@ -88,22 +88,18 @@ fn needs(
             server(&|server| is_set(&server.requests, &ServerPolicy::default().requests)),
             "what the server may ask its client for",
         ),
-        "origin" => {
-            (server(&|server| is_set(&server.listen, &ServerPolicy::default().listen)), "who may speak to it")
-        }
+        "origin" => (server(&|server| is_set(&server.listen, &ServerPolicy::default().listen)), "who may speak to it"),
         "session-binding" => (
             server(&|server| is_set(&server.sessions, &ServerPolicy::default().sessions)),
             "by what principals are known",
         ),
-        "launch-consent" => (
-            server(&|server| is_set(&server.launch, &ServerPolicy::default().launch)),
-            "which launches were approved",
-        ),
+        "launch-consent" => {
+            (server(&|server| is_set(&server.launch, &ServerPolicy::default().launch)), "which launches were approved")
+        }
         "approval" => (server(&|server| server.approval.is_some()), "which calls the user is asked about"),
-        "definition-pins" => (
-            server(&|server| server.pins == Some(PinMode::Approved)) && !approves,
-            "which definitions were approved",
-        ),
+        "definition-pins" => {
+            (server(&|server| server.pins == Some(PinMode::Approved)) && !approves, "which definitions were approved")
+        }
         _ => return None,
     };
     needed.then_some(what)

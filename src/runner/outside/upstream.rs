@@ -52,7 +52,11 @@ impl Upstream {
                         served.spawn(understudy.serve(&server, &env, end, Recorder::default()));
                     }
                     None => {
-                        recorder.event(Event::Launched { server: server.clone(), argv: hello.words(), env: env.clone() });
+                        recorder.event(Event::Launched {
+                            server: server.clone(),
+                            argv: hello.words(),
+                            env: env.clone(),
+                        });
                         served.spawn(actor.clone().serve(&server, &env, end, recorder.clone()));
                     }
                 }

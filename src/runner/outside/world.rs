@@ -25,10 +25,7 @@ use crate::{
         live::{LiveStage, Overlaid},
     },
     fixture::{Part, Placeholder, Template},
-    plan::{
-        Arm, Outside, Prepared, Trial,
-        outside::Told,
-    },
+    plan::{Arm, Outside, Prepared, Trial, outside::Told},
     protocol::ServerName,
     session::{Deadlines, Rename, Session, World},
     transcript::{Event, Recorder},
@@ -235,7 +232,8 @@ impl OutsideWorld {
             let argv = self.told(server, stand, |told| told.words(&self.outside.profile.command));
             let (env, work) = (self.outside.env(&stand.folder.home()), stand.folder.work());
             let place = (stand.port, self.outside.profile.path.as_str());
-            let web = process::listening(&argv, Setting { env: &env, work: &work }, place, self.outside.start()).await?;
+            let web =
+                process::listening(&argv, Setting { env: &env, work: &work }, place, self.outside.start()).await?;
             if let Some(stand) = self.stands.get_mut(server) {
                 stand.web = Some(web);
             }

@@ -11,10 +11,7 @@ use crate::{
     endpoint::Prototype,
     fixture::{Source, load_server},
     gate::{SchemaCache, Told},
-    plan::{
-        Arm, Outside, Prepared, Trial, load_policy,
-        outside::Features,
-    },
+    plan::{Arm, Outside, Prepared, Trial, load_policy, outside::Features},
     protocol::Revision,
     transcript::Transcript,
 };

@@ -117,9 +117,10 @@ impl<'a> Heard<'a> {
                     return Err(format!("the server's {method} never reached the client"));
                 }
                 let Some(id) = id else { return Ok(()) };
-                let back = self.transcript.at_server().any(|crossing| {
-                    crossing.message.shape() == Shape::Response && holds_text(&crossing.message, id)
-                });
+                let back = self
+                    .transcript
+                    .at_server()
+                    .any(|crossing| crossing.message.shape() == Shape::Response && holds_text(&crossing.message, id));
                 if back { Ok(()) } else { Err(format!("the client's answer to {method} never reached the server")) }
             }
             Way::Paged => {
@@ -159,7 +160,9 @@ pub(super) fn session(heard: &Heard<'_>) -> Probed {
     if let Some(lost) = TOOLS.iter().find(|tool| !names.iter().any(|name| name == *tool)) {
         let found = explain(&names, &TOOLS, "probe");
         let why = match &found {
-            Some(template) => format!("the gate renames tools ('{lost}' is in {}): --tool-name '{template}'", names.join(", ")),
+            Some(template) => {
+                format!("the gate renames tools ('{lost}' is in {}): --tool-name '{template}'", names.join(", "))
+            }
             None => format!("the honest tool '{lost}' is not listed, but {}", names.join(", ")),
         };
         return Probed { tool_name: found, ..broken(why) };
