@@ -20,7 +20,7 @@ use gateproof::{
 fn schedule() -> Schedule {
     let settings = Settings { program: Some(env!("CARGO_BIN_EXE_gateproof").into()), ..Settings::default() };
     let jobs = std::thread::available_parallelism().map_or(1, usize::from);
-    Schedule { jobs, settings, stop: Stop::default() }
+    Schedule { jobs, settings, ..Schedule::default() }
 }
 
 /// Three cases, one of which the reference gate fails.

@@ -9,7 +9,7 @@ use std::{
 use super::{Case, CaseFile, expand, load, overlay};
 use crate::{
     digest::Fingerprint,
-    fixture::{self, Honest, LiveManifest, ServerFixture, Source, SourceError, Step, SurroundingsFixture},
+    fixture::{self, GateProfile, Honest, LiveManifest, ServerFixture, Source, SourceError, Step, SurroundingsFixture},
 };
 
 /// Everything that is wrong with a corpus; nothing is run while there is any.
@@ -41,7 +41,10 @@ pub struct Corpus {
     pub surroundings: BTreeMap<String, SurroundingsFixture>,
     /// Manifests of live servers by name.
     pub live: BTreeMap<String, LiveManifest>,
-    /// Over every file of the corpus: names and bytes.
+    /// Profiles of gates by name.
+    pub gates: BTreeMap<String, GateProfile>,
+    /// Over every file of the corpus: names and bytes. Profiles of gates are no
+    /// part of it: what is played is the same whichever gate it is played through.
     pub digest: Fingerprint,
 }
 
@@ -62,6 +65,7 @@ impl Corpus {
         let surroundings =
             load_all(root, "fixtures/surroundings", fixture::load_surroundings, &mut errors, &mut hashed)?;
         let live = load_all(root, "fixtures/live", fixture::load_live, &mut errors, &mut hashed)?;
+        let gates = load_all(root, "fixtures/gates", fixture::load_gate, &mut errors, &mut Vec::new())?;
         for policy in toml_files(&root.join("fixtures/policies"))? {
             let name = relative(root, &policy);
             hashed.push((name.clone(), Source::read(&policy, name).map_err(|error| CorpusError::Files(vec![error]))?));
@@ -98,7 +102,7 @@ impl Corpus {
             return Err(CorpusError::Files(errors));
         }
         let digest = digest(&mut hashed);
-        Ok(Self { cases: cases.into_values().collect(), files, servers, surroundings, live, digest })
+        Ok(Self { cases: cases.into_values().collect(), files, servers, surroundings, live, gates, digest })
     }
 
     /// The cases that ride on any server, as they are played on the one with

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 
-use super::{bridge, doctor, exit, explain, lint, list, live, new, pins, run};
+use super::{bridge, doctor, exit, explain, gates, lint, list, live, new, pins, run};
 use crate::{
     case::Case,
     plan::{Filter, Partition},
@@ -30,6 +30,7 @@ pub(super) enum Verb {
     Doctor(doctor::DoctorArgs),
     New(new::NewArgs),
     Live(live::LiveArgs),
+    Gates(gates::GatesArgs),
     Pins(pins::PinsArgs),
     #[command(name = "__bridge", hide = true)]
     Bridge(bridge::BridgeArgs),

@@ -161,12 +161,14 @@ fn of_checks() -> Vec<Entry> {
 }
 
 fn of_arms() -> Vec<Entry> {
-    let arms = [Arm::Direct, Arm::Naive, Arm::Guarded].into_iter().chain(Arm::ablation()).chain(Arm::controls());
+    let own = [Arm::Direct, Arm::Naive, Arm::Guarded, Arm::Outside];
+    let arms = own.into_iter().chain(Arm::ablation()).chain(Arm::controls());
     let names = |checks: CheckSet| checks.iter().map(CheckId::as_str).collect::<Vec<_>>().join(" and ");
     let what = |arm| match arm {
         Arm::Direct => "nothing in the middle".to_owned(),
         Arm::Naive => "a gate that forwards every byte".to_owned(),
         Arm::Guarded => "the reference gate, as the case's policy has it".to_owned(),
+        Arm::Outside => "a gate of somebody else's (`run --gate`, `gates list`)".to_owned(),
         Arm::Without(checks) => format!("the same without {}", names(checks)),
         Arm::Only(checks) => format!("the same with {} alone", names(checks)),
         Arm::Control(control) => format!("wrong on purpose: {}", control.what()),

@@ -123,7 +123,7 @@ fn install(names: &[String], suite: &Suite, common: &Common) -> u8 {
 
 /// Runs a command under the corpus. A program given by its path is one that an
 /// earlier command installed there.
-fn execute(words: &[String], corpus: &std::path::Path) -> Result<(), String> {
+pub(super) fn execute(words: &[String], corpus: &std::path::Path) -> Result<(), String> {
     let (program, arguments) = words.split_first().ok_or("there is no command")?;
     let place: PathBuf = if program.contains('/') {
         std::path::absolute(corpus.join(program)).map_err(|error| error.to_string())?

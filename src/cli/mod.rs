@@ -12,6 +12,7 @@ pub mod doctor;
 mod entry;
 pub mod exit;
 mod explain;
+mod gates;
 mod lint;
 mod list;
 mod live;

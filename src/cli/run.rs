@@ -6,7 +6,9 @@ use clap::{Args, ValueEnum};
 
 use super::{
     args::{Chosen, Common},
-    exit, live, measure,
+    exit,
+    gates::{self, GateArgs},
+    live, measure,
     outputs::Outputs,
     progress::{self, Batch, Player},
     reference,
@@ -15,7 +17,7 @@ use super::{
 };
 use crate::{
     case::Level,
-    plan::{Arm, Selection, Suite, Trial},
+    plan::{Arm, Outside, Selection, Suite, Trial},
     report::{self, Document, style::Tone},
     score::{Record, Standing},
     transport,
@@ -34,13 +36,16 @@ pub(super) struct RunArgs {
     /// `fixtures/live`; may be given several times. No ablation arms.
     #[arg(long = "live", value_name = "NAME", value_delimiter = ',')]
     live: Vec<String>,
-    /// What stands in the middle: `direct`, `naive`, `guarded`,
+    #[command(flatten)]
+    gate: GateArgs,
+    /// What stands in the middle: `direct`, `naive`, `guarded`, `outside`,
     /// `without:<check>`, `only:<check>`, `control:<gate>` or
-    /// `mutant:<mutation>:<check>`; see `list arms`.
-    #[arg(long = "arm", value_name = "ARM", value_delimiter = ',', default_values_t = [Arm::Naive, Arm::Guarded])]
+    /// `mutant:<mutation>:<check>` (see `list arms`); `naive` and `guarded` unless
+    /// given, with a gate of somebody else's `naive` and `outside`.
+    #[arg(long = "arm", value_name = "ARM", value_delimiter = ',')]
     arms: Vec<Arm>,
     /// What trials travel on: `memory`, `stdio`, `http`; all unless given, with
-    /// `--live` `stdio`.
+    /// `--live` `stdio`, with a gate the one that it is reached over.
     #[arg(long = "transport", value_name = "KIND", value_delimiter = ',', value_parser = kind)]
     transports: Vec<transport::Kind>,
     /// Don't play the ablation arms, which say what each check is worth.
@@ -50,7 +55,7 @@ pub(super) struct RunArgs {
     #[arg(long, value_name = "N")]
     jobs: Option<NonZeroUsize>,
     /// Where `report.json` and `scorecard.md` go; `reports/latest` unless given,
-    /// with `--live` `reports/live-<NAME>`.
+    /// with `--live` `reports/live-<NAME>`, with a gate `reports/gate-<NAME>`.
     #[arg(long, value_name = "DIR")]
     reports: Option<PathBuf>,
     /// Write no reports.
@@ -65,7 +70,7 @@ pub(super) struct RunArgs {
     /// Make the published reports under `reports/reference` anew: every case,
     /// every arm, every transport, the same bytes each time.
     #[arg(long, conflicts_with_all = [
-        "words", "expressions", "partition", "live", "arms", "transports", "no_ablation", "reports", "no_reports",
+        "words", "expressions", "partition", "live", "gate", "gate_command", "gate_url", "arms", "transports", "no_ablation", "reports", "no_reports",
     ])]
     reference: bool,
 }
@@ -96,8 +101,25 @@ pub(super) fn run(args: &RunArgs, common: &Common, screen: &Screen) -> u8 {
         Ok(suite) => suite,
         Err(code) => return code,
     };
+    let gate = match args.gate.find(&suite, common) {
+        Ok(gate) => gate,
+        Err(error) => {
+            screen::note(&format!("error: {error}"));
+            return exit::USAGE;
+        }
+    };
+    if let Err(error) = fits(args, gate.as_ref()) {
+        screen::note(&format!("error: {error}"));
+        return exit::USAGE;
+    }
+    // Each suite is played through the same gate, which is looked at once.
+    let gate = gate.map(|gate| gates::probed(gate, screen));
+    let through = |suite: Suite| match &gate {
+        Some(gate) => suite.through(gate.clone()),
+        None => suite,
+    };
     if args.live.is_empty() {
-        return play(args, &suite, common, screen);
+        return play(args, &through(suite), common, screen);
     }
     let mut ready = Vec::new();
     for name in &args.live {
@@ -114,7 +136,7 @@ pub(super) fn run(args: &RunArgs, common: &Common, screen: &Screen) -> u8 {
     for live in ready {
         let name = live.name.clone();
         match Suite::load(&common.corpus).and_then(|suite| suite.on_live(live)) {
-            Ok(suite) => codes.push(play(args, &suite, common, screen)),
+            Ok(suite) => codes.push(play(args, &through(suite), common, screen)),
             Err(error) => {
                 screen::note(&format!("error: the cases don't fit {name}: {error}"));
                 return exit::USAGE;
@@ -123,6 +145,29 @@ pub(super) fn run(args: &RunArgs, common: &Common, screen: &Screen) -> u8 {
     }
     let worst = [exit::USAGE, exit::FAILED, exit::INCONCLUSIVE, exit::NOTHING];
     worst.into_iter().find(|code| codes.contains(code)).unwrap_or(exit::FINE)
+}
+
+/// Whether what was asked for can be had from the gate that was given.
+fn fits(args: &RunArgs, gate: Option<&Outside>) -> Result<(), String> {
+    let Some(gate) = gate else {
+        return match args.arms.contains(&Arm::Outside) {
+            true => Err("the arm 'outside' needs a gate: --gate, --gate-command or --gate-url".to_owned()),
+            false => Ok(()),
+        };
+    };
+    match args.transports.iter().find(|kind| **kind != gate.front()) {
+        Some(kind) => Err(format!("the gate is reached over {}; nothing can be played over {kind}", gate.front())),
+        None => Ok(()),
+    }
+}
+
+/// The arms that are played.
+fn arms(args: &RunArgs, suite: &Suite) -> Vec<Arm> {
+    match (args.arms.as_slice(), &suite.outside) {
+        ([], None) => vec![Arm::Naive, Arm::Guarded],
+        ([], Some(_)) => vec![Arm::Naive, Arm::Outside],
+        (given, _) => given.to_vec(),
+    }
 }
 
 /// Plays one suite and reports it.
@@ -138,8 +183,12 @@ fn play(args: &RunArgs, suite: &Suite, common: &Common, screen: &Screen) -> u8 {
         (true, ..) => common.corpus.join(reference::FOLDER),
         (false, Some(live), Some(folder)) if args.live.len() > 1 => folder.join(format!("live-{}", live.name)),
         (false, _, Some(folder)) => folder.clone(),
-        (false, Some(live), None) => PathBuf::from(format!("reports/live-{}", live.name)),
-        (false, None, None) => PathBuf::from("reports/latest"),
+        (false, live, None) => {
+            let live = live.as_ref().map(|live| format!("live-{}", live.name));
+            let gate = suite.outside.as_ref().map(|gate| format!("gate-{}", gates::folder_name(gate)));
+            let name = [gate, live].into_iter().flatten().collect::<Vec<_>>().join("-");
+            PathBuf::from("reports").join(if name.is_empty() { "latest" } else { &name })
+        }
     };
     let outputs = match (!args.no_reports).then(|| Outputs::open(&folder)).transpose() {
         Ok(outputs) => outputs,
@@ -149,7 +198,9 @@ fn play(args: &RunArgs, suite: &Suite, common: &Common, screen: &Screen) -> u8 {
         }
     };
     let format = if args.json { Format::Json } else { args.format };
-    let jobs = args.jobs.map(NonZeroUsize::get);
+    // A gate that runs already serves one trial at a time.
+    let stands = suite.outside.as_ref().is_some_and(|gate| gate.standing.is_some());
+    let jobs = if stands { Some(1) } else { args.jobs.map(NonZeroUsize::get) };
     let player = Player { screen, quiet: format == Format::Json, jobs, stop: stop.clone() };
     let mut shown = 0;
     let mut batch = player.play(&trials, |record| {
@@ -177,8 +228,9 @@ fn play(args: &RunArgs, suite: &Suite, common: &Common, screen: &Screen) -> u8 {
 
 fn trials(args: &RunArgs, suite: &Suite) -> (Vec<Trial>, Vec<Trial>) {
     let selection = Selection {
-        arms: args.arms.clone(),
+        arms: arms(args, suite),
         transports: match (args.transports.as_slice(), &suite.live) {
+            ([], _) if suite.outside.is_some() => suite.outside.iter().map(|gate| gate.front()).collect(),
             ([], None) => transport::Kind::ALL.to_vec(),
             // Real servers take their time to start; this is how they are met in the field.
             ([], Some(_)) => vec![transport::Kind::Stdio],
@@ -192,7 +244,7 @@ fn trials(args: &RunArgs, suite: &Suite) -> (Vec<Trial>, Vec<Trial>) {
 
 /// The cases that the per-check tables are made of, each on its home transport.
 fn ablated(args: &RunArgs, selection: &Selection, suite: &Suite) -> Vec<Trial> {
-    if args.no_ablation || suite.live.is_some() || !args.arms.contains(&Arm::Guarded) {
+    if args.no_ablation || suite.live.is_some() || suite.outside.is_some() || !selection.arms.contains(&Arm::Guarded) {
         return Vec::new();
     }
     Selection { arms: vec![Arm::Guarded], ..selection.clone() }.trials_at_home(suite)

@@ -127,6 +127,26 @@ impl Prototype {
         })
     }
 
+    /// Whether its listings come in pages.
+    pub fn has_pages(&self) -> bool {
+        self.page_size.is_some_and(|size| size < self.catalogue.tools.len())
+    }
+
+    /// The names of the tools that it lists at the start, and of those that it
+    /// lists after each of these changes.
+    pub fn tool_names(&self, changes: &[&Overlay]) -> Vec<String> {
+        let mut catalogue = self.catalogue.clone();
+        let mut names: Vec<String> = catalogue.tools.iter().map(|tool| tool.name.clone()).collect();
+        for change in changes {
+            // One that doesn't apply shows when the case is played.
+            let _ = catalogue.overlay(change);
+            names.extend(catalogue.tools.iter().map(|tool| tool.name.clone()));
+        }
+        let mut known = std::collections::BTreeSet::new();
+        names.retain(|name| known.insert(name.clone()));
+        names
+    }
+
     /// Who calls, by the token of a launch or a request.
     pub fn principal(&self, token: Option<&str>) -> &str {
         token.and_then(|token| self.tokens.get(token)).unwrap_or(&self.own_account)

@@ -25,6 +25,8 @@ pub enum Arm {
     Control(Control),
     /// The reference gate with one check gone wrong, for the same.
     Mutant(Mutation, CheckId),
+    /// A gate that is not gateproof's own: see [`super::Outside`].
+    Outside,
 }
 
 impl Arm {
@@ -35,7 +37,7 @@ impl Arm {
     /// `None` where there is no reference gate.
     pub fn checks(self, policy: CheckSet) -> Option<CheckSet> {
         match self {
-            Self::Direct | Self::Naive => None,
+            Self::Direct | Self::Naive | Self::Outside => None,
             Self::Control(control) => control.wraps_reference().then_some(policy),
             Self::Mutant(mutation, check) => Some(mutation.leaves(policy, check)),
             Self::Guarded => Some(policy),
@@ -88,6 +90,7 @@ impl fmt::Display for Arm {
             Self::Only(checks) => write!(f, "only:{}", names(checks)),
             Self::Control(control) => write!(f, "control:{control}"),
             Self::Mutant(mutation, check) => write!(f, "mutant:{mutation}:{check}"),
+            Self::Outside => f.write_str("outside"),
         }
     }
 }
@@ -96,12 +99,12 @@ impl fmt::Display for Arm {
 const NONE: &str = "none";
 
 /// What an arm's name begins with.
-const KINDS: [&str; 7] = ["direct", "naive", "guarded", "without", "only", "control", "mutant"];
+const KINDS: [&str; 8] = ["direct", "naive", "guarded", "outside", "without", "only", "control", "mutant"];
 
 /// A text that names no arm.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "unknown arm '{arm}', expected direct, naive, guarded, without:<check> or only:<check> (or several, as <check>+<check>), control:<gate> or mutant:<mutation>:<check>{hint}"
+    "unknown arm '{arm}', expected direct, naive, guarded, outside, without:<check> or only:<check> (or several, as <check>+<check>), control:<gate> or mutant:<mutation>:<check>{hint}"
 )]
 pub struct UnknownArm {
     arm: String,
@@ -138,6 +141,7 @@ impl FromStr for Arm {
             ["direct"] => Ok(Self::Direct),
             ["naive"] => Ok(Self::Naive),
             ["guarded"] => Ok(Self::Guarded),
+            ["outside"] => Ok(Self::Outside),
             ["without", names] => checks(names).map(Self::Without),
             ["only", names] => checks(names).map(Self::Only),
             ["control", name] => control(name).map(Self::Control),
@@ -154,7 +158,8 @@ mod tests {
     #[test]
     fn names_come_back() {
         let pair = ["egress", "origin"].into_iter().filter_map(CheckId::parse).collect();
-        let more = [Arm::Direct, Arm::Naive, Arm::Guarded, Arm::SHADOW, Arm::Without(pair), Arm::Only(pair)];
+        let more =
+            [Arm::Direct, Arm::Naive, Arm::Guarded, Arm::Outside, Arm::SHADOW, Arm::Without(pair), Arm::Only(pair)];
         for arm in more.into_iter().chain(Arm::ablation()).chain(Arm::controls()) {
             assert_eq!(arm.to_string().parse(), Ok(arm));
         }

@@ -70,7 +70,7 @@ fn missing(name: &str, manifest: &LiveManifest, argv: &[String], folder: &Path) 
 }
 
 /// The version that is installed, by the registry's own record of it.
-fn installed(name: &str, package: &Package, folder: &Path) -> Option<String> {
+pub(super) fn installed(name: &str, package: &Package, folder: &Path) -> Option<String> {
     match package.ecosystem {
         Ecosystem::Npm => {
             let text = std::fs::read(folder.join("node_modules").join(&package.name).join("package.json")).ok()?;
@@ -104,7 +104,7 @@ impl Suite {
                 let scripted = known.iter().find(|prepared| prepared.case.id == case.id)?;
                 let (rules, surroundings) = (scripted.rules.clone(), scripted.surroundings.afresh());
                 let (servers, live) = (BTreeMap::new(), Some(Arc::clone(&live)));
-                Some(Arc::new(Prepared { case, servers, rules, surroundings, live }))
+                Some(Arc::new(Prepared { case, servers, rules, surroundings, live, outside: None }))
             })
             .collect();
         self.live = Some(live);

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, path::Path, sync::Arc};
 
-use super::Live;
+use super::{Live, Outside};
 use crate::{
     case::{Case, Corpus, CorpusError, Overlay},
     digest::Fingerprint,
@@ -25,6 +25,8 @@ pub struct Prepared {
     pub surroundings: Told,
     /// The live server that takes the place of its fixture; then `servers` is empty.
     pub live: Option<Arc<Live>>,
+    /// The gate that is played in the arm [`super::Arm::Outside`].
+    pub outside: Option<Arc<Outside>>,
 }
 
 /// A corpus, ready to play.
@@ -38,6 +40,8 @@ pub struct Suite {
     pub policies: BTreeMap<String, (Source, Rules)>,
     /// The live server that the cases are played on.
     pub live: Option<Arc<Live>>,
+    /// The gate that the cases are played through, where it is not gateproof's own.
+    pub outside: Option<Arc<Outside>>,
 }
 
 /// Why a corpus can't be played.
@@ -74,7 +78,7 @@ impl Suite {
         if !errors.is_empty() {
             return Err(CorpusError::Files(errors).into());
         }
-        Ok(Self { corpus, cases, policies, live: None })
+        Ok(Self { corpus, cases, policies, live: None, outside: None })
     }
 
     /// Over every file of the corpus.
@@ -162,7 +166,7 @@ fn prepare(
     }
     let surroundings = case.body.surroundings.as_ref().and_then(|name| corpus.surroundings.get(name));
     let surroundings = surroundings.map(|told| Told::new(told.names.clone(), told.links.clone())).unwrap_or_default();
-    Ok(Prepared { case: Arc::clone(case), servers, rules: rules.clone(), surroundings, live: None })
+    Ok(Prepared { case: Arc::clone(case), servers, rules: rules.clone(), surroundings, live: None, outside: None })
 }
 
 /// Which overlay is the one that doesn't apply.

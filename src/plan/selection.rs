@@ -55,11 +55,18 @@ impl Selection {
             for prepared in &suite.cases {
                 let case = &prepared.case;
                 let chosen = self.filter.matches(case) && self.partition.is_none_or(|shard| shard.has(case));
-                if !chosen || !means(case, transport) {
+                if !chosen {
                     continue;
                 }
+                // A gate of somebody else's is reached in one way only. What a case
+                // can't be played on is said aloud there, and not left out.
+                let front = prepared.outside.as_ref().map(|outside| outside.front());
+                let plays = |arm| match arm {
+                    Arm::Outside => front == Some(transport),
+                    _ => means(case, transport),
+                };
                 for &revision in &case.body.revisions {
-                    for &arm in &self.arms {
+                    for arm in self.arms.iter().copied().filter(|&arm| plays(arm)) {
                         out.push(Trial { prepared: Arc::clone(prepared), arm, transport, revision });
                     }
                 }

@@ -4,6 +4,7 @@
 //! a [`Played`] and calls whoever wants it.
 
 mod approvals;
+pub mod outside;
 mod schedule;
 mod trial;
 mod wiring;

@@ -9,8 +9,8 @@ use std::sync::{
 use futures_util::{StreamExt as _, stream::FuturesUnordered};
 use tokio::sync::Notify;
 
-use super::{Ended, Numbered, Settings, play};
-use crate::plan::Trial;
+use super::{Ended, Numbered, Played, Settings, play};
+use crate::plan::{self, Arm, Trial};
 
 /// Ends a run early: trials under way are given up, the rest is not begun.
 #[derive(Clone, Debug, Default)]
@@ -116,9 +116,9 @@ fn worker<T>(
             return;
         }
     };
-    // A real server needs a processor to start on.
-    let is_live = trials.iter().any(|trial| trial.prepared.live.is_some());
-    let at_once = if is_live { 1 } else { schedule.at_once.max(1) };
+    // A real server, or a gate, needs a processor to start on.
+    let starts = |trial: &Trial| trial.prepared.live.is_some() || trial.arm == Arm::Outside;
+    let at_once = if trials.iter().any(starts) { 1 } else { schedule.at_once.max(1) };
     runtime.block_on(async {
         let mut under_way = FuturesUnordered::new();
         loop {
@@ -142,6 +142,18 @@ async fn one(numbered: Numbered, schedule: &Schedule) -> (Numbered, Ended) {
     }
     if let Some(missing) = numbered.trial.prepared.live.as_ref().and_then(|live| live.missing.clone()) {
         return (numbered, Ended::NotPlayed(missing));
+    }
+    if numbered.trial.arm == Arm::Outside
+        && let Some(outside) = &numbered.trial.prepared.outside
+    {
+        let missing = outside.missing.clone();
+        if let Some(reason) = missing.or_else(|| plan::outside::untestable(&numbered.trial.prepared, outside)) {
+            return (numbered, Ended::NotPlayed(reason));
+        }
+        if let Some(broken) = &outside.broken {
+            let played = Played::blocked(broken);
+            return (numbered, Ended::Played(played));
+        }
     }
     let ended = tokio::select! {
         biased;

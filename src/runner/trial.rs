@@ -10,7 +10,7 @@ use std::{
 
 use futures_util::FutureExt as _;
 
-use super::{approvals, wiring::Wiring};
+use super::{approvals, outside, wiring::Wiring};
 use crate::{
     gate::{Delegation, Delegations, Guarded, Meter, Naive, Spent, Stopwatch},
     plan::{Arm, Prepared, Trial},
@@ -60,6 +60,14 @@ impl Stopwatch for Wall {
     }
 }
 
+impl Played {
+    /// A trial of which it is known beforehand that it can't be judged.
+    pub fn blocked(why: &str) -> Self {
+        let events = vec![Event::Trouble(why.to_owned())];
+        Self { transcript: Transcript { events, ..Transcript::default() }, trail: Trail::default(), spent: None }
+    }
+}
+
 /// Plays a trial. Whatever goes wrong is in the transcript: a trial never
 /// takes the run with it.
 pub async fn play(trial: &Trial, settings: &Settings) -> Played {
@@ -69,7 +77,7 @@ pub async fn play(trial: &Trial, settings: &Settings) -> Played {
     let meter = is_measured.then(|| Arc::new(Meter::new(Wall(Instant::now()))));
     let gate = gate(trial, meter.as_ref());
     let attempt = AssertUnwindSafe(attempt(trial, settings, gate.clone(), recorder.clone())).catch_unwind();
-    let patience = settings.trial + start(trial);
+    let patience = outside::patience(trial, settings) + start(trial);
     let trouble = match tokio::time::timeout(patience, attempt).await {
         Ok(Ok(Ok(()))) => None,
         Ok(Ok(Err(reason))) => Some(reason),
@@ -92,11 +100,15 @@ async fn attempt(
     gate: Option<SharedGate>,
     recorder: Recorder,
 ) -> Result<(), String> {
+    if trial.arm == Arm::Outside {
+        return outside::attempt(trial, settings, recorder).await;
+    }
     let prepared = &trial.prepared;
     let streams = prepared.case.body.steps.iter().any(crate::case::speaks_unasked);
-    let wiring = Wiring::new(prepared, trial.transport, gate, settings.program.clone(), recorder.clone(), streams)
-        .await
-        .map_err(|error| format!("the servers can't be started: {error}"))?;
+    let wiring =
+        Wiring::new(prepared, trial.transport, gate, settings.program.clone(), recorder.clone(), streams, None)
+            .await
+            .map_err(|error| format!("the servers can't be started: {error}"))?;
     let deadlines = Deadlines { step: settings.deadlines.step.max(start(trial)), ..settings.deadlines };
     let session = Session::new(&prepared.case, trial.revision, recorder.clone(), deadlines, wiring);
     let wiring = session.play().await?;
@@ -114,7 +126,7 @@ fn start(trial: &Trial) -> Duration {
 fn gate(trial: &Trial, meter: Option<&Arc<Meter>>) -> Option<SharedGate> {
     let arm = trial.arm;
     match arm {
-        Arm::Direct => return None,
+        Arm::Direct | Arm::Outside => return None,
         Arm::Naive => return Some(SharedGate::new(|| Box::new(Naive))),
         _ => {}
     }

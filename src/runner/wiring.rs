@@ -27,11 +27,41 @@ use crate::{
 
 /// Whoever plays a server.
 #[derive(Clone, Debug)]
-enum Actor {
+pub(super) enum Actor {
     /// A fixture.
     Scripted(Stage),
     /// A real server, and what starts it.
     Live(LiveStage, Program),
+}
+
+impl Actor {
+    /// Serves a connection without HTTP until it ends. `env` is what the launch
+    /// was handed.
+    pub(super) fn serve(
+        self,
+        server: &ServerName,
+        env: &BTreeMap<String, String>,
+        connection: Connection,
+        recorder: Recorder,
+    ) -> impl Future<Output = ()> + Send + 'static {
+        // Whatever is said unasked from now on is for this connection, too.
+        let (server, principal, unasked) = match &self {
+            Self::Scripted(stage) => {
+                let principal = stage.server().prototype().principal_of_env(env).to_owned();
+                (server.clone(), principal, stage.unasked.listen())
+            }
+            Self::Live(stage, _) => (server.clone(), String::new(), stage.unasked.listen()),
+        };
+        async move {
+            match self {
+                Self::Scripted(stage) => lines::serve(stage, server, principal, connection, unasked, recorder).await,
+                Self::Live(stage, program) => {
+                    let stand = Stand { stage, server, manner: Manner::Lines, recorder };
+                    live::serve(stand, program, connection, unasked).await;
+                }
+            }
+        }
+    }
 }
 
 /// The world of one trial.
@@ -50,7 +80,8 @@ pub(super) struct Wiring {
 }
 
 impl Wiring {
-    /// Puts every server of the case on stage.
+    /// Puts every server of the case on stage; with `port`, on that one where they
+    /// are served over HTTP.
     pub(super) async fn new(
         prepared: &Prepared,
         kind: transport::Kind,
@@ -58,6 +89,7 @@ impl Wiring {
         program: Option<PathBuf>,
         recorder: Recorder,
         streams: bool,
+        port: Option<u16>,
     ) -> Result<Self, String> {
         let actors = match &prepared.live {
             None => {
@@ -85,18 +117,18 @@ impl Wiring {
             processes: Vec::new(),
         };
         if kind == transport::Kind::Http {
-            wiring.start_web(streams).await?;
+            wiring.start_web(streams, port).await?;
         }
         Ok(wiring)
     }
 
-    async fn start_web(&mut self, streams: bool) -> Result<(), String> {
+    async fn start_web(&mut self, streams: bool, port: Option<u16>) -> Result<(), String> {
         let urls = Urls::default();
         for (server, actor) in &self.actors {
             let stage = match actor {
                 Actor::Scripted(stage) => stage,
                 Actor::Live(stage, program) => {
-                    let Listener { url, connection } = Listener::bind().await.map_err(|error| error.to_string())?;
+                    let Listener { url, connection } = listener(port).await?;
                     let stand = Stand {
                         stage: stage.clone(),
                         server: server.clone(),
@@ -116,8 +148,8 @@ impl Wiring {
                 session: format!("session-{server}"),
                 recorder: self.recorder.clone(),
             };
-            let url = if streams {
-                let Listener { url, connection } = Listener::bind().await.map_err(|error| error.to_string())?;
+            let url = if streams || port.is_some() {
+                let Listener { url, connection } = listener(port).await?;
                 self.tasks.keep(tokio::spawn(web::stream(face, connection, stage.unasked.listen())));
                 url
             } else {
@@ -155,24 +187,17 @@ impl Wiring {
         Ok(())
     }
 
-    fn actor(&self, server: &ServerName) -> Result<Actor, String> {
+    pub(super) fn actor(&self, server: &ServerName) -> Result<Actor, String> {
         self.actors.get(server).cloned().ok_or_else(|| format!("there is no server '{server}'"))
     }
 
+    /// Where a server is reached over HTTP.
+    pub(super) fn url(&self, server: &ServerName) -> Option<&str> {
+        self.urls.get(server).map(String::as_str)
+    }
+
     fn serve(&mut self, server: &ServerName, actor: Actor, env: &BTreeMap<String, String>, connection: Connection) {
-        let recorder = self.recorder.clone();
-        self.tasks.keep(match actor {
-            Actor::Scripted(stage) => {
-                let principal = stage.server().prototype().principal_of_env(env).to_owned();
-                let unasked = stage.unasked.listen();
-                tokio::spawn(lines::serve(stage, server.clone(), principal, connection, unasked, recorder))
-            }
-            Actor::Live(stage, program) => {
-                let unasked = stage.unasked.listen();
-                let stand = Stand { stage, server: server.clone(), manner: Manner::Lines, recorder };
-                tokio::spawn(live::serve(stand, program, connection, unasked))
-            }
-        });
+        self.tasks.keep(tokio::spawn(actor.serve(server, env, connection, self.recorder.clone())));
     }
 
     fn launched(&self, server: &ServerName, argv: Vec<String>, env: BTreeMap<String, String>) {
@@ -277,6 +302,14 @@ impl Wiring {
     }
 }
 
+/// A listener on this port, or on a free one.
+async fn listener(port: Option<u16>) -> Result<Listener, String> {
+    match port {
+        None => Listener::bind().await.map_err(|error| error.to_string()),
+        Some(port) => Listener::bind_at(port).await.map_err(|error| format!("port {port}: {error}")),
+    }
+}
+
 /// Where the host read the launch.
 fn layer(launch: Option<&Launch>) -> Layer {
     match launch.and_then(|launch| launch.layer) {
@@ -306,10 +339,11 @@ impl World for Wiring {
         self.kind == transport::Kind::Http
     }
 
-    fn approve(&mut self, server: &ServerName) {
+    async fn approve(&mut self, server: &ServerName) -> Result<(), String> {
         if let Some(gate) = &self.gate {
             gate.approve(server);
         }
+        Ok(())
     }
 
     fn restart(&mut self) {

@@ -74,8 +74,8 @@ pub struct Record {
 
 /// How strictly a trial is judged: the one place that says so.
 ///
-/// Every arm there is now is our own to get right. An arm with a gate from
-/// elsewhere in the middle belongs to [`Manner::Substance`].
+/// Our own gates are ours to get right to the byte; a gate from elsewhere is judged
+/// by what reached the server and the client.
 pub fn manner(arm: Arm) -> Manner {
     match arm {
         Arm::Direct
@@ -85,6 +85,7 @@ pub fn manner(arm: Arm) -> Manner {
         | Arm::Only(_)
         | Arm::Control(_)
         | Arm::Mutant(..) => Manner::Strict,
+        Arm::Outside => Manner::Substance,
     }
 }
 

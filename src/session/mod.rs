@@ -5,7 +5,9 @@
 
 mod peer;
 mod play;
+mod rename;
 mod send;
 mod wire;
 
 pub use play::{Deadlines, Session, World};
+pub use rename::{Rename, explain};

@@ -26,11 +26,14 @@ pub struct Deadlines {
     /// For what nothing on the wire announces: that a message which a gate may
     /// rightly swallow has not come, that nothing more follows.
     pub settle: Duration,
+    /// What the answer to an opening may take besides: whatever stands in the
+    /// middle may have to start first.
+    pub start: Duration,
 }
 
 impl Default for Deadlines {
     fn default() -> Self {
-        Self { step: Duration::from_secs(5), settle: Duration::from_millis(300) }
+        Self { step: Duration::from_secs(5), settle: Duration::from_millis(300), start: Duration::ZERO }
     }
 }
 
@@ -50,7 +53,7 @@ pub trait World {
     fn http(&self) -> bool;
 
     /// The host approves what the server lists now.
-    fn approve(&mut self, server: &ServerName);
+    fn approve(&mut self, server: &ServerName) -> impl Future<Output = Result<(), String>> + Send;
 
     /// The gate, if there is one, restarts with what it stored.
     fn restart(&mut self);
@@ -111,7 +114,7 @@ impl<'a, W: World> Session<'a, W> {
             Step::Open(open) => self.open(&server, self.label(authored), open).await?,
             Step::List(list) => self.list(&server, &self.label(authored), list).await?,
             Step::Approve(_) => {
-                self.world.approve(&server);
+                self.world.approve(&server).await?;
                 self.recorder.event(Event::Acted(format!("the host approves what {server} lists")));
             }
             Step::Consent(consent) => {
@@ -169,7 +172,9 @@ impl<'a, W: World> Session<'a, W> {
     pub(super) async fn settle(&mut self, server: &ServerName, sent: Vec<Sent>) -> Result<Vec<Mark>, String> {
         let (mut marks, mut awaited): (Vec<Mark>, Vec<Awaited>) =
             sent.into_iter().map(|sent| (sent.mark, sent.awaited)).unzip();
-        let deadline = Instant::now() + self.deadlines.step;
+        let opens = marks.iter().any(|mark| mark.method.as_deref() == Some("initialize"));
+        let start = if opens { self.deadlines.start } else { Duration::ZERO };
+        let deadline = Instant::now() + self.deadlines.step + start;
         self.receive(server, &mut awaited, deadline).await?;
         for (mark, awaited) in marks.iter_mut().zip(awaited) {
             mark.took = awaited.took;

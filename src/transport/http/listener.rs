@@ -65,7 +65,15 @@ impl Listener {
     /// # Errors
     /// Where there is none.
     pub async fn bind() -> io::Result<Self> {
-        let socket = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
+        Self::bind_at(0).await
+    }
+
+    /// Listens on this port.
+    ///
+    /// # Errors
+    /// Where it is taken.
+    pub async fn bind_at(port: u16) -> io::Result<Self> {
+        let socket = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await?;
         let url = format!("http://{}{PATH}", socket.local_addr()?);
         let (connection, from_owner, to_owner) = Connection::new();
         // Ends by itself, so that answers already accepted are sent.

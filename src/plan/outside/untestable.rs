@@ -1,0 +1,90 @@
+//! Why a case can't be played through a gate.
+
+use super::{Outside, approvals::Approvals, knowledge, ready::allowed_tools};
+use crate::{
+    case::{Case, Step},
+    fixture::Placeholder,
+    plan::Prepared,
+    transport,
+};
+
+/// Checks that look at several servers at once.
+const SEES_SEVERAL: [&str; 3] = ["name-collision", "shadowing", "taint-flow"];
+
+/// Why a case can't be played through this gate, or would mean nothing there;
+/// `None` where it can.
+pub fn untestable(prepared: &Prepared, outside: &Outside) -> Option<String> {
+    legs(&prepared.case, outside)
+        .or_else(|| acts(&prepared.case, outside))
+        .or_else(|| several(&prepared.case, outside))
+        .or_else(|| unknown_tools(prepared, outside))
+        .or_else(|| knowledge::lacking(prepared, &outside.profile))
+        .or_else(|| outside.features.lacks(prepared))
+}
+
+/// The legs of the gate are what its maker made them.
+fn legs(case: &Case, outside: &Outside) -> Option<String> {
+    let means = |kind: transport::Kind| case.body.transports.contains(&kind);
+    let name = |kind: transport::Kind| if kind == transport::Kind::Http { "HTTP" } else { "standard streams" };
+    let only = case.body.transports.iter().map(|kind| kind.as_str()).collect::<Vec<_>>().join(" and ");
+    if !means(outside.front()) {
+        return Some(format!("the case is for {only} alone; the gate is reached over {}", name(outside.front())));
+    }
+    (!means(outside.back()))
+        .then(|| format!("the case is for {only} alone; the gate reaches its server over {}", name(outside.back())))
+}
+
+/// What a host can only tell gateproof's own gate.
+fn acts(case: &Case, outside: &Outside) -> Option<String> {
+    let host = &case.body.host;
+    let only = |what: &str| Some(format!("{what}: there is no way to tell the gate"));
+    if host.user.is_some() || host.delegations.is_some() {
+        return only("the host holds tokens of its user's");
+    }
+    if host.pin_store.is_some() {
+        return only("approvals are on disk at the start");
+    }
+    if case.body.surroundings.is_some() {
+        return only("the case says how names and links resolve");
+    }
+    if case.servers().any(|(_, server)| server.launch.is_some()) {
+        return only("the case says how the host launches the server");
+    }
+    if outside.profile.approve.is_empty() && !Approvals::of(case).later.is_empty() {
+        return only("the host approves what changed");
+    }
+    let mut steps: Vec<&Step> = case.body.steps.iter().collect();
+    while let Some(step) = steps.pop() {
+        steps.extend(step.inner());
+        match step {
+            Step::Consent(_) => return only("the user consents to single calls"),
+            Step::Open(open) if open.launch.is_some() => {
+                return only("the case says how the host launches the server");
+            }
+            Step::Restart(_) if outside.standing.is_some() => {
+                return Some("the gate runs already and isn't the harness's to restart".to_owned());
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+/// Each server of a case has a gate of its own before it.
+fn several(case: &Case, outside: &Outside) -> Option<String> {
+    let opened = case.servers().filter(|(_, server)| server.connect).count();
+    if outside.standing.is_some() && case.servers().count() > 1 {
+        return Some("the gate runs already, before one server alone".to_owned());
+    }
+    let by = case.body.by.as_deref()?;
+    (opened > 1 && SEES_SEVERAL.contains(&by))
+        .then(|| format!("each server has a gate of its own before it; {by} needs one that sees them all"))
+}
+
+/// A gate that must be told its tools can't be told those of a server that nobody
+/// asked yet.
+fn unknown_tools(prepared: &Prepared, outside: &Outside) -> Option<String> {
+    let told = outside.profile.placeholders().contains(&Placeholder::AllowedTools);
+    let unknown = || prepared.case.servers().any(|(name, _)| allowed_tools(prepared, &name).is_none());
+    (told && unknown()).then(|| "the gate must be told all tools, and the policy lists none".to_owned())
+}
