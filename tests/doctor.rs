@@ -12,7 +12,7 @@ use gateproof::{
     cli::doctor::examine,
     judge::{Outcome, Status},
     plan::{Arm, Selection, Suite},
-    runner::{self, Schedule, Settings, Stop},
+    runner::{self, Schedule, Settings},
     score::{Attribution, Record},
     transport,
 };

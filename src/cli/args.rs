@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 
-use super::{bridge, doctor, exit, explain, gates, lint, list, live, new, pins, run};
+use super::{bridge, doctor, exit, explain, gates, lint, list, live, new, pins, qualify, run};
 use crate::{
     case::Case,
     plan::{Filter, Partition},
@@ -24,6 +24,7 @@ pub(super) struct Cli {
 #[derive(Debug, Subcommand)]
 pub(super) enum Verb {
     Run(run::RunArgs),
+    Qualify(qualify::QualifyArgs),
     List(list::ListArgs),
     Explain(explain::ExplainArgs),
     Lint(lint::LintArgs),

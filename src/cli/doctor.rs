@@ -203,7 +203,11 @@ fn controls(home: (&[Trial], &[Record]), http: (&[Trial], &[Record])) -> Vec<(De
 /// bring, and what it answers itself is there at once. A leaky gate is found out
 /// by what has come.
 fn deadlines(control: Control) -> Deadlines {
-    let brief = |step| Deadlines { step: Duration::from_millis(step), settle: Duration::from_millis(step.min(50)), ..Deadlines::default() };
+    let brief = |step| Deadlines {
+        step: Duration::from_millis(step),
+        settle: Duration::from_millis(step.min(50)),
+        ..Deadlines::default()
+    };
     match control {
         Control::Hanging => brief(10),
         Control::Dead | Control::DenyAll | Control::CannedYes => brief(200),

@@ -6,7 +6,7 @@ use clap::Parser as _;
 
 use super::{
     args::{Cli, Verb},
-    bridge, doctor, exit, explain, gates, lint, list, live, new, pins, run,
+    bridge, doctor, exit, explain, gates, lint, list, live, new, pins, qualify, run,
     screen::{self, Screen},
 };
 
@@ -40,6 +40,7 @@ fn verb(cli: &Cli) -> u8 {
     trace(cli.common.verbose, &screen);
     match &cli.verb {
         Verb::Run(args) => run::run(args, &cli.common, &screen),
+        Verb::Qualify(args) => qualify::qualify(args, &cli.common, &screen),
         Verb::List(args) => list::list(args, &cli.common, &screen),
         Verb::Explain(args) => explain::explain(args, &cli.common, &screen),
         Verb::Lint(args) => lint::lint(args, &cli.common, &screen),

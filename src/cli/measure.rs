@@ -9,7 +9,7 @@ use crate::{
     plan::{Arm, Trial},
     report::Timing,
     runner::{self, Schedule, Stop},
-    score::{Record, Standing},
+    score::{Cost, Record, Standing, costs},
     transport,
 };
 
@@ -17,20 +17,36 @@ use crate::{
 /// percentile, and over in seconds.
 const MOST: usize = 60;
 
+/// What was measured.
+pub(super) struct Measured {
+    /// What calls cost, as it is judged.
+    pub(super) costs: Vec<Cost>,
+    /// The same for the report, with each check's part.
+    pub(super) timing: Timing,
+}
+
 /// Plays some of `trials` again and says what calls cost; `None` where none of
 /// them calls anything. `records` are what came of all of them before: what did
 /// not come out as it should is not played again, for it may take its time.
-pub(super) fn measure(trials: &[Trial], records: &[Record], stop: &Stop) -> Option<Timing> {
-    // Real servers are never beside one another, and take their time to start.
-    if trials.iter().any(|trial| trial.prepared.live.is_some()) {
-        return Timing::of(records);
+pub(super) fn measure(trials: &[Trial], records: &[Record], stop: &Stop) -> Option<Measured> {
+    // Real servers and gates are never beside one another, and take their time to start.
+    if trials.iter().any(|trial| trial.prepared.live.is_some() || trial.arm == Arm::Outside) {
+        return Some(Measured { costs: costs(records), timing: Timing::of(records)? });
     }
     let chosen = chosen(trials, records);
     let program = std::env::current_exe().ok();
     let schedule = Schedule { at_once: 1, ..progress::schedule(Some(1), program, stop.clone()) };
     let made = |numbered: &runner::Numbered, ended| Record::new(&numbered.trial, ended);
     let measured = runner::run(&chosen, &schedule, made, |_| {});
-    Timing::of(&measured)
+    // A stopwatch takes time itself: the parts are measured apart from the whole.
+    let first = chosen.first().map(|trial| trial.transport);
+    let gated: Vec<_> =
+        chosen.iter().filter(|trial| trial.arm == Arm::Guarded && Some(trial.transport) == first).cloned().collect();
+    let settings = runner::Settings { stopwatch: true, ..schedule.settings.clone() };
+    let taken_apart = runner::run(&gated, &Schedule { settings, ..schedule }, made, |_| {});
+    let parts = Timing::of(&taken_apart).map(|timing| timing.parts).unwrap_or_default();
+    let timing = Timing { parts, ..Timing::of(&measured)? };
+    Some(Measured { costs: costs(&measured), timing })
 }
 
 /// The same cases for every arm on a transport: those that are honest, call

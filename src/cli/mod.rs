@@ -21,6 +21,7 @@ mod new;
 mod outputs;
 mod pins;
 mod progress;
+mod qualify;
 pub mod reference;
 mod run;
 mod screen;

@@ -77,7 +77,7 @@ pub(super) struct RunArgs {
 
 /// What is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Format {
+pub(super) enum Format {
     /// Tables.
     Terminal,
     /// The report document.
@@ -216,7 +216,7 @@ fn play(args: &RunArgs, suite: &Suite, common: &Common, screen: &Screen) -> u8 {
     // What is published is the same each time, and nobody waits for the times of
     // a run that they ended.
     if !args.reference && !batch.interrupted {
-        document.timing = measure::measure(&trials, &batch.records, &stop);
+        document.timing = measure::measure(&trials, &batch.records, &stop).map(|measured| measured.timing);
     }
     screen::say(&match format {
         Format::Terminal => report::terminal::render(&document, screen.out),
@@ -250,8 +250,11 @@ fn ablated(args: &RunArgs, selection: &Selection, suite: &Suite) -> Vec<Trial> {
     Selection { arms: vec![Arm::Guarded], ..selection.clone() }.trials_at_home(suite)
 }
 
-/// Keeps the reports and says in one line what the exit code means.
-fn finish(batch: &Batch, document: &Document, outputs: Option<Outputs>, screen: &Screen) -> u8 {
+/// Says how many trials there were, and keeps the reports.
+///
+/// # Errors
+/// With the exit code, where they can't be written.
+pub(super) fn keep(batch: &Batch, document: &Document, outputs: Option<Outputs>) -> Result<(), u8> {
     let seconds = batch.took.as_secs_f64().max(1e-3);
     let played = batch.records.iter().filter(|record| record.untested.is_none()).count();
     #[expect(clippy::cast_precision_loss, reason = "a rate for people")]
@@ -263,10 +266,18 @@ fn finish(batch: &Batch, document: &Document, outputs: Option<Outputs>, screen: 
             Ok(folder) => screen::note(&format!("reports: {}", folder.strip_prefix(".").unwrap_or(&folder).display())),
             Err(error) => {
                 screen::note(&format!("error: can't write reports: {error}"));
-                return exit::USAGE;
+                return Err(exit::USAGE);
             }
         },
         None => {}
+    }
+    Ok(())
+}
+
+/// Keeps the reports and says in one line what the exit code means.
+fn finish(batch: &Batch, document: &Document, outputs: Option<Outputs>, screen: &Screen) -> u8 {
+    if let Err(code) = keep(batch, document, outputs) {
+        return code;
     }
     let (code, reason) = conclusion(batch);
     let tone = if code == exit::FINE { Tone::Good } else { Tone::Bad };

@@ -11,7 +11,7 @@ use super::Timing;
 use crate::{
     case::{Kind, Level},
     plan::{Arm, Suite},
-    score::{Ablation, Attribution, Category, Rate, Record, Scorecard, Standing, ablation, scorecards},
+    score::{Ablation, Admission, Attribution, Category, Rate, Record, Scorecard, Standing, ablation, scorecards},
     transport,
 };
 
@@ -28,6 +28,9 @@ pub struct Document {
     /// The real server that took the fixtures' place, where there was one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub live: Option<LiveLine>,
+    /// Whether the gate may be admitted, where that was asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub admission: Option<Admission>,
     /// What was played.
     pub corpus: CorpusLine,
     /// Checks that a policy of these cases switches off: with one off, nothing
@@ -205,6 +208,7 @@ pub fn document(suite: &Suite, records: &[Record]) -> Document {
             package: live.manifest.package.name.clone(),
             version: live.manifest.package.version.clone(),
         }),
+        admission: None,
         corpus: corpus(suite, records),
         switched_off: switched_off(suite, records),
         arms: cards.iter().filter(|card| is_listed(card.arm)).map(figures).collect(),

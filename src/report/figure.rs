@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Counted, Document, NotTested};
+use super::{Counted, Document, NotTested, Timing};
 use crate::score::Attribution;
 
 /// `47/52 80–96%`: so many of so many, and the interval by clusters.
@@ -49,6 +49,12 @@ pub(super) fn added(micros: f64) -> String {
 /// terminal.
 pub(super) fn shown(names: &[String]) -> Vec<String> {
     names.iter().map(|name| name.escape_debug().to_string().replace('|', "\\u{7c}").replace('`', "\\u{60}")).collect()
+}
+
+/// `12%`: a check's part of the gate's time, where it was measured.
+pub(super) fn time_share(timing: &Timing, check: &str) -> String {
+    let part = timing.parts.iter().find(|part| part.part == check);
+    part.map_or_else(String::new, |part| format!("{:.0}%", part.share * 100.0))
 }
 
 /// What was not tested under one reason.

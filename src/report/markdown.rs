@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 
 use super::{
     ArmFigures, Document,
-    figure::{added, chance, change, counted, groups, otherwise, share, shown, some, time},
+    figure::{added, chance, change, counted, groups, otherwise, share, shown, some, time, time_share},
+    verdict,
 };
 use crate::{gate::checks, score::Ablation};
 
@@ -27,6 +28,9 @@ pub fn render(document: &Document) -> String {
     }
     for off in &document.switched_off {
         let _ = writeln!(out, "> Policy `{}` switches `{}` off: nothing is said of it there.\n", off.policy, off.check);
+    }
+    if let Some(admission) = &document.admission {
+        out.push_str(&verdict::markdown(admission));
     }
     arms(document, &mut out);
     besides(document, &mut out);
@@ -111,13 +115,13 @@ fn ablation(document: &Document, out: &mut String) {
     out.push_str("## What each check is worth\n\n");
     out.push_str(
         "| check | attacks stopped without it | change | clusters | p | stopped by it alone | Shapley share | only it \
-         stops | honest cases it refuses alone | honest cases only it refuses |\n|---|---|---|---|---|---|---|---|---|---|\n",
+         stops | honest cases it refuses alone | honest cases only it refuses | time |\n|---|---|---|---|---|---|---|---|---|---|---|\n",
     );
     for row in &table.checks {
         let dead = if row.change == 0 { " **DEAD**" } else { "" };
         let _ = writeln!(
             out,
-            "| `{}` | {} | {}{dead} | −{} +{} | {} | {} | {} | {} | {} | {} |",
+            "| `{}` | {} | {}{dead} | −{} +{} | {} | {} | {} | {} | {} | {} | {} |",
             row.check,
             row.without,
             change(row.change),
@@ -129,6 +133,7 @@ fn ablation(document: &Document, out: &mut String) {
             row.exclusive.len(),
             row.alarms.len(),
             row.exclusive_alarms.len(),
+            document.timing.as_ref().map_or_else(String::new, |timing| time_share(timing, row.check)),
         );
     }
     let _ = writeln!(

@@ -8,6 +8,7 @@ pub mod style;
 pub mod terminal;
 mod timing;
 pub mod transcript;
+mod verdict;
 
 pub use document::{ArmFigures, Counted, Document, LiveLine, NotTested, SwitchedOff, TrialLine, document};
 pub use timing::{AddedLine, CallLine, PartLine, Timing};

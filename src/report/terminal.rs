@@ -3,9 +3,10 @@
 use std::fmt::Write as _;
 
 use super::{
-    ArmFigures, Document,
-    figure::{added, chance, change, counted, groups, hits, otherwise, share, shown, some, time},
+    ArmFigures, Document, Timing,
+    figure::{added, chance, change, counted, groups, hits, otherwise, share, shown, some, time, time_share},
     style::{Style, Tone, wrapped},
+    verdict,
 };
 use crate::{
     judge::Manner,
@@ -46,7 +47,7 @@ pub fn render(document: &Document, style: Style) -> String {
     let _ = writeln!(out, "\n{}", arms(document, style));
     if let Some(table) = &document.ablation {
         let _ = writeln!(out, "\n{}", style.paint(Tone::Strong, "What each check is worth"));
-        let _ = writeln!(out, "{}", ablation(table, style));
+        let _ = writeln!(out, "{}", ablation(table, document.timing.as_ref(), style));
         pairs(table, style, &mut out);
         interactions(table, style, &mut out);
     }
@@ -54,6 +55,9 @@ pub fn render(document: &Document, style: Style) -> String {
     costs(document, style, &mut out);
     another_reason(document, style, &mut out);
     not_tested(document, style, &mut out);
+    if let Some(admission) = &document.admission {
+        out.push_str(&verdict::terminal(admission, style));
+    }
     out
 }
 
@@ -115,9 +119,9 @@ fn zero_if(arm: &ArmFigures, count: usize) -> Tone {
     if is_open(arm) { Tone::Dim } else { zero(count) }
 }
 
-fn ablation(table: &Ablation, style: Style) -> String {
+fn ablation(table: &Ablation, timing: Option<&Timing>, style: Style) -> String {
     let mut shown =
-        style.table(&["check", "without it", "change", "p", "it alone", "shapley", "stops alone", "false alarms"]);
+        style.table(&["check", "without it", "change", "p", "it alone", "shapley", "stops alone", "alarms", "time"]);
     for row in &table.checks {
         let dead = row.change == 0;
         let tone = if dead { Tone::Bad } else { Tone::Good };
@@ -130,12 +134,13 @@ fn ablation(table: &Ablation, style: Style) -> String {
             style.cell(Tone::Plain, share(row.shapley)),
             style.cell(Tone::Plain, row.exclusive.len()),
             style.cell(zero(row.alarms.len()), row.alarms.len()),
+            style.cell(Tone::Plain, timing.map_or_else(String::new, |timing| time_share(timing, row.check))),
         ]);
     }
     let legend = format!(
         "Attacks stopped with every check but this one, how many fewer that is, and how likely that is by chance (exact \
          McNemar over clusters, Holm's adjustment); attacks stopped with it alone; its Shapley share; attacks that \
-         nothing else stops; honest cases that it refuses alone. Each case on its cheapest transport. {} trials answer \
+         nothing else stops; honest cases that it refuses alone; its part of the gate's time. Each case on its cheapest transport. {} trials answer \
          {} questions: a check that has nothing to say in a trial changes nothing in it.",
         table.trials, table.answers
     );
