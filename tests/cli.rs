@@ -120,6 +120,21 @@ fn a_run_exits_by_what_it_saw() {
 }
 
 #[test]
+fn what_a_filter_names_must_be_there() {
+    let folder = corpus();
+    for (filter, said) in [
+        ("by(tool-alowlist)", "did you mean 'tool-allowlist'"),
+        ("not id(notes.delet)", "did you mean 'notes.delete'"),
+        ("kind(attack) and technique(C99)", "no such technique"),
+    ] {
+        check(folder.path(), &[&QUICK[..], &["--no-reports", "-E", filter]].concat(), 2, &[said]);
+    }
+    // What is only searched for need not be there.
+    check(folder.path(), &[&QUICK[..], &["--no-reports", "nothing-like-it"]].concat(), 4, &["no case matches"]);
+    check(folder.path(), &[&QUICK[..], &["--no-reports", "-E", "id(none.*)"]].concat(), 4, &["no case matches"]);
+}
+
+#[test]
 fn json_is_the_document_and_nothing_else() {
     let folder = corpus();
     let words = ["run", "--transport", "memory", "--json", "-E", "not asked"];

@@ -30,7 +30,7 @@ pub(super) struct LintArgs {
 
 /// Prints the findings, by rule.
 pub(super) fn lint(args: &LintArgs, common: &Common, screen: &Screen) -> u8 {
-    let suite = match trouble::load(&common.corpus, screen) {
+    let suite = match trouble::load_chosen(&common.corpus, &args.chosen, screen) {
         Ok(suite) => suite,
         Err(code) => return code,
     };

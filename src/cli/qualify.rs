@@ -86,7 +86,7 @@ fn millis(text: &str) -> Result<Duration, String> {
 
 /// Qualifies, and says what to exit with.
 pub(super) fn qualify(args: &QualifyArgs, common: &Common, screen: &Screen) -> u8 {
-    let suite = match trouble::load(&common.corpus, screen) {
+    let suite = match trouble::load_chosen(&common.corpus, &args.chosen, screen) {
         Ok(suite) => suite,
         Err(code) => return code,
     };
@@ -188,7 +188,7 @@ fn play(args: &QualifyArgs, prepared: &Prepared, screen: &Screen) -> u8 {
     player.ablate(ablated, &mut batch);
     let timing = (!batch.interrupted).then(|| measure::measure(trials, &batch.records, &stop)).flatten();
     let costs = timing.as_ref().map(|measured| measured.costs.clone()).unwrap_or_default();
-    let mut document = report::document(suite, &batch.records);
+    let mut document = report::document(suite, &batch.records, !ablated.is_empty() && !batch.interrupted);
     let admission = admission(&Evidence {
         suite,
         arm: *arm,

@@ -39,6 +39,6 @@ pub fn regenerate(root: &Path, program: PathBuf) -> Result<Vec<(&'static str, St
     let made = |numbered: &runner::Numbered, ended| Record::new(&numbered.trial, ended);
     let mut records = runner::run(&trials(&suite), &schedule, made, |_| {});
     ablate::complete(&ablated(&suite), &mut records, |trials| Some(runner::run(trials, &schedule, made, |_| {})));
-    let document = report::document(&suite, &records);
+    let document = report::document(&suite, &records, true);
     Ok(["report.json", "scorecard.md"].map(|name| (name, outputs::render(name, &document))).into())
 }

@@ -97,7 +97,7 @@ pub(super) fn kind(text: &str) -> Result<transport::Kind, String> {
 
 /// Runs, and says what to exit with.
 pub(super) fn run(args: &RunArgs, common: &Common, screen: &Screen) -> u8 {
-    let suite = match trouble::load(&common.corpus, screen) {
+    let suite = match trouble::load_chosen(&common.corpus, &args.chosen, screen) {
         Ok(suite) => suite,
         Err(code) => return code,
     };
@@ -212,7 +212,7 @@ fn play(args: &RunArgs, suite: &Suite, common: &Common, screen: &Screen) -> u8 {
         }
     });
     player.ablate(&ablated, &mut batch);
-    let mut document = report::document(suite, &batch.records);
+    let mut document = report::document(suite, &batch.records, !ablated.is_empty() && !batch.interrupted);
     // What is published is the same each time, and nobody waits for the times of
     // a run that they ended.
     if !args.reference && !batch.interrupted {

@@ -5,6 +5,7 @@ use std::path::Path;
 use miette::{GraphicalReportHandler, GraphicalTheme};
 
 use super::{
+    args::Chosen,
     exit,
     screen::{self, Screen},
 };
@@ -28,6 +29,19 @@ pub(super) fn load(root: &Path, screen: &Screen) -> Result<Suite, u8> {
         }
         exit::USAGE
     })
+}
+
+/// Loads a corpus of which some cases are meant, or says what is wrong with it or
+/// with what was named.
+pub(super) fn load_chosen(root: &Path, chosen: &Chosen, screen: &Screen) -> Result<Suite, u8> {
+    let suite = load(root, screen)?;
+    match chosen.filter().unknown(&suite.cases) {
+        None => Ok(suite),
+        Some(unknown) => {
+            screen::note(&format!("error: {unknown}"));
+            Err(exit::USAGE)
+        }
+    }
 }
 
 /// One error with its place.

@@ -1,10 +1,13 @@
 //! Which cases are meant: filter expressions, and shards in nextest's words.
 
-use std::str::FromStr;
+use std::{str::FromStr, sync::Arc};
 
+use super::Prepared;
 use crate::{
     case::{Case, Kind, Level},
     digest::Fingerprint,
+    fixture::suggest,
+    gate::checks,
 };
 
 /// A filter expression over cases.
@@ -47,7 +50,8 @@ impl Filter {
     pub fn matches(&self, case: &Case) -> bool {
         match self {
             Self::All => true,
-            Self::Id(pattern) => pattern.is_match(case.id.as_str()),
+            // A case by its own id is all its variants.
+            Self::Id(pattern) => pattern.is_match(case.id.as_str()) || pattern.literal() == Some(case.id.base()),
             Self::Kind(kind) => case.body.kind == *kind,
             Self::Level(level) => case.body.level == *level,
             Self::Technique(name) => case.body.technique == *name,
@@ -55,6 +59,35 @@ impl Filter {
             Self::And(a, b) => a.matches(case) && b.matches(case),
             Self::Or(a, b) => a.matches(case) || b.matches(case),
             Self::Not(inner) => !inner.matches(case),
+        }
+    }
+
+    /// The first check, technique or case that it names and that there is not, in
+    /// plain words. A pattern or a bare word that matches nothing is no mistake.
+    pub fn unknown(&self, cases: &[Arc<Prepared>]) -> Option<String> {
+        let bodies = || cases.iter().map(|prepared| &prepared.case.body);
+        let told = |kind: &str, name: &str, known: Vec<&str>| {
+            let hint = suggest(name, known).map(|hint| format!("; {hint}")).unwrap_or_default();
+            Some(format!("the filter names the {kind} '{name}', and there is no such {kind}{hint}"))
+        };
+        match self {
+            Self::All | Self::Kind(_) | Self::Level(_) => None,
+            Self::Id(pattern) => {
+                let id = pattern.literal()?;
+                let ids = || cases.iter().flat_map(|prepared| [prepared.case.id.base(), prepared.case.id.as_str()]);
+                let is_there = cases.iter().any(|prepared| self.matches(&prepared.case));
+                if is_there { None } else { told("case", id, ids().collect()) }
+            }
+            Self::Technique(name) if bodies().any(|body| body.technique == *name) => None,
+            Self::Technique(name) => told("technique", name, bodies().map(|body| body.technique.as_str()).collect()),
+            Self::By(name) => {
+                let named = || bodies().filter_map(|body| body.by.as_deref());
+                let known: Vec<&str> =
+                    checks::ALL.iter().map(|check| check.docs().id.as_str()).chain(named()).collect();
+                if known.contains(&name.as_str()) { None } else { told("check", name, known) }
+            }
+            Self::And(a, b) | Self::Or(a, b) => a.unknown(cases).or_else(|| b.unknown(cases)),
+            Self::Not(inner) => inner.unknown(cases),
         }
     }
 }
@@ -170,7 +203,7 @@ impl<'a> Parser<'a> {
             }),
             other => {
                 let known = ["id", "kind", "level", "technique", "by", "all"];
-                let hint = crate::fixture::suggest(other, known).unwrap_or_else(|| known.join(", "));
+                let hint = suggest(other, known).unwrap_or_else(|| known.join(", "));
                 return Err(wrong(format!("no term '{other}': {hint}")));
             }
         })
@@ -195,6 +228,14 @@ fn glob(pattern: &str) -> Glob {
 pub struct Glob(Vec<String>);
 
 impl Glob {
+    /// The text that it stands for, if it is no pattern.
+    fn literal(&self) -> Option<&str> {
+        match self.0.as_slice() {
+            [only] => Some(only),
+            _ => None,
+        }
+    }
+
     fn is_match(&self, text: &str) -> bool {
         let Some((first, rest)) = self.0.split_first() else { return false };
         let Some(mut left) = text.strip_prefix(first.as_str()) else { return false };

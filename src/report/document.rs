@@ -194,8 +194,8 @@ pub struct NotTested {
 }
 
 /// Makes the document of a run, without its timing.
-pub fn document(suite: &Suite, records: &[Record]) -> Document {
-    let ablation = ablation(records);
+pub fn document(suite: &Suite, records: &[Record], ablated: bool) -> Document {
+    let ablation = if ablated { ablation(records) } else { None };
     // An ablation arm that the table covers is not an arm of its own.
     let is_listed = |arm: Arm| !arm.is_ablation() || ablation.is_none();
     let cards = scorecards(records);

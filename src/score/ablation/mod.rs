@@ -15,6 +15,8 @@ mod pairs;
 mod shapley;
 mod significance;
 mod table;
+#[cfg(test)]
+mod tests;
 
 use games::ways;
 pub use games::{Game, Games, missing};
