@@ -8,4 +8,4 @@ pub mod style;
 pub mod terminal;
 pub mod transcript;
 
-pub use document::{ArmFigures, Counted, Document, LiveLine, NotTested, SwitchedOff, TrialLine, document};
+pub use document::{ArmFigures, Counted, Document, GateLine, LiveLine, NotTested, SwitchedOff, TrialLine, document};

@@ -149,7 +149,7 @@ mod tests {
         assert_eq!(gate.incoming.recv().await.unwrap().body, r#"{"method":"tools/call","params":{"name":"s__a!"}}"#);
         gate.outgoing.send(Frame::line(Exchange(1), r#"{"result":{"tools":[{"name":"s__a!"}]}}"#)).await.unwrap();
         assert_eq!(client.incoming.recv().await.unwrap().body, r#"{"result":{"tools":[{"name":"a"}]}}"#);
-        client.outgoing = tokio::sync::mpsc::channel(1).0;
+        client.outgoing = mpsc::channel(1).0;
         assert_eq!(gate.incoming.recv().await, None, "the gate hears that nothing more comes");
         drop(gate);
         assert_eq!(client.incoming.recv().await, None);
