@@ -50,8 +50,12 @@ fn acts(case: &Case, outside: &Outside) -> Option<String> {
     if case.servers().any(|(_, server)| server.launch.is_some()) {
         return only("the case says how the host launches the server");
     }
-    if outside.profile.approve.is_empty() && !Approvals::of(case).later.is_empty() {
+    let approvals = Approvals::of(case);
+    if outside.profile.approve.is_empty() && !approvals.later.is_empty() {
         return only("the host approves what changed");
+    }
+    if !approvals.used_before.is_empty() {
+        return Some("tools are used before the host approves any; the gate is set up beforehand".to_owned());
     }
     let mut steps: Vec<&Step> = case.body.steps.iter().collect();
     while let Some(step) = steps.pop() {
@@ -122,7 +126,8 @@ mod tests {
             ("helpdesk.drift.description", &plain, None),
             ("helpdesk.drift.typo-approved", &plain, Some("the host approves what changed: there is no way")),
             ("helpdesk.drift.typo-approved", &approves, None),
-            ("helpdesk.drift.never-approved", &approves, None),
+            ("helpdesk.drift.never-approved", &approves, Some("used before the host approves any")),
+            ("pins.restart.same", &plain, None),
             ("browser.foreign-origin", &plain, Some("for http alone; the gate is reached over standard streams")),
             (
                 "browser.foreign-origin",
