@@ -174,14 +174,11 @@ wait
 
 fn renamed() -> Result<(), Failed> {
     // Both ways in a line each: the name in a call loses its prefix, those in lists get it.
-    let gate = "sh -c 'sed -u \"s/\\\"name\\\":\\\"x__/\\\"name\\\":\\\"/\" | {upstream} | \
-                sed -u \"/\\\"tools\\\":\\\\[/s/\\\"name\\\": *\\\"\\\\([a-z_]*\\\\)\\\",/\\\"name\\\":\\\"x__\\\\1\\\",/g\"'";
+    let gate = r#"sh -c 'sed -u "s/\"name\":\"x__/\"name\":\"/" | {upstream} | sed -u "/\"tools\":\[/s/\"name\":\( *\)\"\([a-z_]*\)\",/\"name\":\1\"x__\2\",/g"'"#;
     let cases = ["-E", "id(helpdesk.honest.do-not*) or id(helpdesk.allowed.allowed-call)"];
     let ran = run(&[&["--gate-command", gate, "--tool-name", "x__{tool}"][..], &cases[..]].concat())?;
-    ran.all(|trial| {
-        // What sed made of the list is not what the server sent, to the byte.
-        trial["status"] == "pass" || !reasons(trial).contains("calls")
-    })?;
+    ran.exits(0, &[])?;
+    ran.all(|trial| trial["status"] == "pass")?;
     let ran = run(&[&["--gate-command", gate][..], &cases[..]].concat())?;
     ran.exits(3, &["--tool-name 'x__{tool}'"])?;
     ran.all(|trial| trial["status"] == "blocked")
@@ -199,7 +196,8 @@ fn over_http() -> Result<(), Failed> {
         SOME,
     ])?;
     ran.exits(3, &["was not ready on port", "it wrote: late"])?;
-    ran.all(|trial| trial["status"] == "blocked" && trial["transport"] == "http")
+    let blocked = |trial: &Value| trial["status"] == "blocked" && reasons(trial).contains("was not ready");
+    ran.all(|trial| trial["transport"] == "http" && (blocked(trial) || reasons(trial).contains("not told")))
 }
 
 fn standing() -> Result<(), Failed> {
@@ -243,7 +241,8 @@ fn breaks() -> Result<(), Failed> {
     let command = "sh -c 'sed -u \"/delete_ticket/q\" | {upstream}'";
     let cases = "id(helpdesk.honest.do-not*) or id(helpdesk.drift.description)";
     let ran = run(&["--gate-command", command, "-E", cases])?;
-    ran.all(|trial| trial["status"] != "blocked" && trial["status"] != "untested")
+    // The end of a connection is an answer: the gate's, and no trouble of the harness's.
+    ran.all(|trial| trial["status"] == "pass" || trial["status"] == "fail")
 }
 
 fn untested() -> Result<(), Failed> {

@@ -10,7 +10,10 @@ use crate::{
     fixture::{GateProfile, suggest},
     plan::{Outside, Suite},
     report::style::Tone,
-    runner::outside::{Probed, probe},
+    runner::{
+        Stop,
+        outside::{Probed, probe},
+    },
 };
 
 /// Where gates are installed, under the corpus.
@@ -92,12 +95,10 @@ impl GateArgs {
             (profile.start_seconds, profile.step_seconds) = (seconds, seconds);
         }
         // Of a gate that runs already there is no command to be looked at.
-        let checked = match &outside.standing {
-            None => outside.profile.check(),
-            Some(_) => {
-                let words = vec!["{upstream}".to_owned()];
-                GateProfile { command: words, ..outside.profile.clone() }.check()
-            }
+        let checked = if outside.standing.is_none() {
+            outside.profile.check()
+        } else {
+            GateProfile { command: vec!["{upstream}".to_owned()], ..outside.profile.clone() }.check()
         };
         checked.map_err(|error| {
             let option = match (error.path.first().map(String::as_str), &self.gate) {
@@ -117,30 +118,25 @@ pub(super) fn probed(outside: Outside, screen: &Screen) -> Outside {
     if outside.missing.is_some() {
         return outside;
     }
-    let settings = progress::schedule(None, std::env::current_exe().ok(), runner_stop()).settings;
+    let settings = progress::schedule(None, std::env::current_exe().ok(), Stop::default()).settings;
     let found: Probed = probe(&outside, &settings);
     let say = |tone: Tone, text: &str| screen::note(&screen.err.paint(tone, text));
-    match &found.broken {
-        Some(why) => say(Tone::Bad, &format!("nothing can be played through {}: {why}", outside.name)),
-        None => {
-            let features = &found.features;
-            let absent: Vec<_> = features.absent.keys().map(|feature| feature.as_str()).collect();
-            let revision = features.revision.as_deref().unwrap_or("no revision");
-            let mut line = format!("{} answers {revision}", outside.name);
-            if !absent.is_empty() {
-                line = format!("{line}; it offers no {}", absent.join(", no "));
-            }
-            if !features.added_tools.is_empty() {
-                line = format!("{line}; it adds tools of its own: {}", features.added_tools.join(", "));
-            }
-            say(if absent.is_empty() { Tone::Plain } else { Tone::Warn }, &line);
+    if let Some(why) = &found.broken {
+        say(Tone::Bad, &format!("nothing can be played through {}: {why}", outside.name));
+    } else {
+        let features = &found.features;
+        let absent: Vec<_> = features.absent.keys().map(|feature| feature.as_str()).collect();
+        let revision = features.revision.as_deref().unwrap_or("no revision");
+        let mut line = format!("{} answers {revision}", outside.name);
+        if !absent.is_empty() {
+            line = format!("{line}; it offers no {}", absent.join(", no "));
         }
+        if !features.added_tools.is_empty() {
+            line = format!("{line}; it adds tools of its own: {}", features.added_tools.join(", "));
+        }
+        say(if absent.is_empty() { Tone::Plain } else { Tone::Warn }, &line);
     }
     found.told_of(outside)
-}
-
-fn runner_stop() -> crate::runner::Stop {
-    crate::runner::Stop::default()
 }
 
 /// A gate's name as that of a folder.

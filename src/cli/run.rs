@@ -150,10 +150,10 @@ pub(super) fn run(args: &RunArgs, common: &Common, screen: &Screen) -> u8 {
 /// Whether what was asked for can be had from the gate that was given.
 fn fits(args: &RunArgs, gate: Option<&Outside>) -> Result<(), String> {
     let Some(gate) = gate else {
-        return match args.arms.contains(&Arm::Outside) {
-            true => Err("the arm 'outside' needs a gate: --gate, --gate-command or --gate-url".to_owned()),
-            false => Ok(()),
-        };
+        if args.arms.contains(&Arm::Outside) {
+            return Err("the arm 'outside' needs a gate: --gate, --gate-command or --gate-url".to_owned());
+        }
+        return Ok(());
     };
     match args.transports.iter().find(|kind| **kind != gate.front()) {
         Some(kind) => Err(format!("the gate is reached over {}; nothing can be played over {kind}", gate.front())),

@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::Timing;
 use crate::{
     case::{Kind, Level},
-    plan::{Arm, Suite},
+    plan::{Arm, Outside, Suite},
     score::{Ablation, Admission, Attribution, Category, Rate, Record, Scorecard, Standing, ablation, scorecards},
     transport,
 };
@@ -31,6 +31,9 @@ pub struct Document {
     /// Whether the gate may be admitted, where that was asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub admission: Option<Admission>,
+    /// The gate of somebody else's that it was played through, where there was one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gate: Option<GateLine>,
     /// What was played.
     pub corpus: CorpusLine,
     /// Checks that a policy of these cases switches off: with one off, nothing
@@ -64,6 +67,26 @@ pub struct LiveLine {
     pub package: String,
     /// The pinned version.
     pub version: String,
+}
+
+/// A gate of somebody else's, in the arm `outside`.
+#[derive(Clone, Debug, Serialize)]
+pub struct GateLine {
+    /// The profile under `fixtures/gates`, or what it was given as.
+    pub name: String,
+    /// The package and its pinned version, as `package version`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub package: Option<String>,
+    /// How the client reaches it.
+    pub front: transport::Kind,
+    /// How it reaches its server.
+    pub back: transport::Kind,
+    /// The revision that it answered to the default one.
+    pub revision: Option<String>,
+    /// What it doesn't carry, with what came instead.
+    pub absent: std::collections::BTreeMap<&'static str, String>,
+    /// Tools that it lists and no server has.
+    pub added_tools: Vec<String>,
 }
 
 /// What was played.
@@ -193,6 +216,19 @@ pub struct NotTested {
     pub reason: String,
 }
 
+fn gate(outside: &Outside) -> GateLine {
+    let features = &outside.features;
+    GateLine {
+        name: outside.name.clone(),
+        package: outside.profile.package.as_ref().map(|package| format!("{} {}", package.name, package.version)),
+        front: outside.front(),
+        back: outside.back(),
+        revision: features.revision.clone(),
+        absent: features.absent.iter().map(|(feature, got)| (feature.as_str(), got.clone())).collect(),
+        added_tools: features.added_tools.clone(),
+    }
+}
+
 /// Makes the document of a run, without its timing.
 pub fn document(suite: &Suite, records: &[Record], ablated: bool) -> Document {
     let ablation = if ablated { ablation(records) } else { None };
@@ -202,6 +238,7 @@ pub fn document(suite: &Suite, records: &[Record], ablated: bool) -> Document {
     Document {
         schema: SCHEMA,
         gateproof: env!("CARGO_PKG_VERSION"),
+        gate: suite.outside.as_deref().map(gate),
         live: suite.live.as_ref().map(|live| LiveLine {
             name: live.name.clone(),
             ecosystem: live.manifest.package.ecosystem.as_str(),

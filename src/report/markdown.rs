@@ -26,6 +26,24 @@ pub fn render(document: &Document) -> String {
             live.name, live.ecosystem, live.package, live.version
         );
     }
+    if let Some(gate) = &document.gate {
+        let package = gate.package.as_ref().map_or_else(String::new, |package| format!(", `{package}`"));
+        let revision = gate.revision.as_deref().unwrap_or("no revision");
+        let _ = writeln!(
+            out,
+            "The arm `outside` is the gate `{}`{package}, reached over {}, its server over {}. It answers {revision}.\n",
+            gate.name, gate.front, gate.back
+        );
+        for (feature, got) in &gate.absent {
+            let _ = writeln!(out, "- It offers no {feature}: {got}.");
+        }
+        for tool in &gate.added_tools {
+            let _ = writeln!(out, "- It lists a tool of its own: `{tool}`.");
+        }
+        if !(gate.absent.is_empty() && gate.added_tools.is_empty()) {
+            out.push('\n');
+        }
+    }
     for off in &document.switched_off {
         let _ = writeln!(out, "> Policy `{}` switches `{}` off: nothing is said of it there.\n", off.policy, off.check);
     }

@@ -10,5 +10,5 @@ mod timing;
 pub mod transcript;
 mod verdict;
 
-pub use document::{ArmFigures, Counted, Document, LiveLine, NotTested, SwitchedOff, TrialLine, document};
+pub use document::{ArmFigures, Counted, Document, GateLine, LiveLine, NotTested, SwitchedOff, TrialLine, document};
 pub use timing::{AddedLine, CallLine, PartLine, Timing};

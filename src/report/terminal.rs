@@ -40,6 +40,10 @@ pub fn render(document: &Document, style: Style) -> String {
     if let Some(live) = &document.live {
         let _ = writeln!(out, "live server {}: {} {} {}", live.name, live.ecosystem, live.package, live.version);
     }
+    if let Some(gate) = &document.gate {
+        let package = gate.package.as_ref().map_or_else(String::new, |package| format!(" ({package})"));
+        let _ = writeln!(out, "outside: {}{package}, {} in, {} out", gate.name, gate.front, gate.back);
+    }
     for off in &document.switched_off {
         let text = format!("policy {} switches {} off: nothing is said of it there", off.policy, off.check);
         let _ = writeln!(out, "{}", style.paint(Tone::Warn, &text));

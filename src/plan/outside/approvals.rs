@@ -16,29 +16,45 @@ pub(super) struct Approvals {
     pub(super) at_start: BTreeSet<ServerName>,
     /// Servers that are approved once they have changed.
     pub(super) later: BTreeSet<ServerName>,
+    /// Servers that are used before anything of them is approved. Of a gate that was
+    /// set up beforehand, nothing can be said of that time.
+    pub(super) used_before: BTreeSet<ServerName>,
+}
+
+/// What has happened to servers so far.
+#[derive(Default)]
+struct Past {
+    changed: BTreeSet<ServerName>,
+    used: BTreeSet<ServerName>,
 }
 
 impl Approvals {
     pub(super) fn of(case: &Case) -> Self {
-        let (mut found, mut changed) = (Self::default(), BTreeSet::new());
-        found.walk(&case.body.steps, &case.first_server(), &mut changed);
+        let mut found = Self::default();
+        found.walk(&case.body.steps, &case.first_server(), &mut Past::default());
         found
     }
 
-    fn walk(&mut self, steps: &[Step], first: &ServerName, changed: &mut BTreeSet<ServerName>) {
+    fn walk(&mut self, steps: &[Step], first: &ServerName, past: &mut Past) {
         for step in steps {
             let server = step.server().unwrap_or(first).clone();
             match step {
                 Step::Mutate(_) => {
-                    changed.insert(server);
+                    past.changed.insert(server);
                 }
-                Step::Approve(_) if changed.contains(&server) => {
+                Step::Approve(_) if past.changed.contains(&server) => {
                     self.later.insert(server);
+                }
+                Step::Approve(_) if past.used.contains(&server) && !self.at_start.contains(&server) => {
+                    self.used_before.insert(server);
                 }
                 Step::Approve(_) => {
                     self.at_start.insert(server);
                 }
-                _ => self.walk(step.inner(), first, changed),
+                Step::Call(_) | Step::Obey(_) | Step::Request(_) | Step::Send(_) => {
+                    past.used.insert(server);
+                }
+                _ => self.walk(step.inner(), first, past),
             }
         }
     }

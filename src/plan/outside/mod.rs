@@ -5,6 +5,7 @@
 //! says why a case can't be played through it.
 
 mod approvals;
+mod controls;
 mod features;
 mod fill;
 mod knowledge;

@@ -47,18 +47,13 @@ impl Upstream {
             while let Ok((hello, end)) = rendezvous.accept().await {
                 // What a gate hands down of its own environment is nobody's choice.
                 let env = BTreeMap::new();
-                match held(&replaced).clone() {
-                    Some(understudy) => {
-                        served.spawn(understudy.serve(&server, &env, end, Recorder::default()));
-                    }
-                    None => {
-                        recorder.event(Event::Launched {
-                            server: server.clone(),
-                            argv: hello.words(),
-                            env: env.clone(),
-                        });
-                        served.spawn(actor.clone().serve(&server, &env, end, recorder.clone()));
-                    }
+                let understudy = held(&replaced).clone();
+                if let Some(understudy) = understudy {
+                    served.spawn(understudy.serve(&server, &env, end, Recorder::default()));
+                } else {
+                    let launched = Event::Launched { server: server.clone(), argv: hello.words(), env: env.clone() };
+                    recorder.event(launched);
+                    served.spawn(actor.clone().serve(&server, &env, end, recorder.clone()));
                 }
                 while served.try_join_next().is_some() {}
             }

@@ -142,16 +142,16 @@ impl OutsideWorld {
         }
         let folder = Folder::new(self.outside.policy(&self.prepared.case.body.policy))
             .map_err(|error| format!("no folder for the gate: {error}"))?;
-        let upstream = match self.outside.back() {
-            Kind::Http => None,
-            _ => {
-                let actor = self.back.actor(server)?;
-                Some(Upstream::open(&self.program, server, actor, self.recorder.clone()).await?)
-            }
+        let upstream = if self.outside.back() == Kind::Http {
+            None
+        } else {
+            let actor = self.back.actor(server)?;
+            Some(Upstream::open(&self.program, server, actor, self.recorder.clone()).await?)
         };
-        let port = match self.outside.front() {
-            Kind::Http => process::free_port().await.map_err(|error| format!("no port for the gate: {error}"))?,
-            _ => 0,
+        let port = if self.http() {
+            process::free_port().await.map_err(|error| format!("no port for the gate: {error}"))?
+        } else {
+            0
         };
         let stand = Stand { lines: None, web: None, port, upstream, folder };
         for (name, text) in &self.outside.profile.files {
@@ -215,7 +215,7 @@ impl OutsideWorld {
         })
     }
 
-    async fn connect_lines(&mut self, server: &ServerName) -> Result<Connection, String> {
+    fn connect_lines(&mut self, server: &ServerName) -> Result<Connection, String> {
         let stand = self.stands.get(server).ok_or("the gate has no place")?;
         let argv = self.told(server, stand, |told| told.words(&self.outside.profile.command));
         let (env, work) = (self.outside.env(&stand.folder.home()), stand.folder.work());
@@ -303,10 +303,7 @@ impl World for OutsideWorld {
             let former = self.stands.get_mut(server).and_then(|stand| stand.lines.take());
             self.retired.extend(former);
             self.bury().await;
-            match self.outside.front() {
-                Kind::Http => self.connect_web(server).await?,
-                _ => self.connect_lines(server).await?,
-            }
+            if self.http() { self.connect_web(server).await? } else { self.connect_lines(server)? }
         };
         Ok(match self.rename(server) {
             Some(rename) => rename.over(connection),
