@@ -98,6 +98,9 @@ pub struct CorpusLine {
     pub files: usize,
     /// Cases with their variants, that were selected.
     pub cases: usize,
+    /// Whether that is all of them.
+    #[serde(skip)]
+    pub is_whole: bool,
     /// Of these: attacks.
     pub attacks: usize,
     /// Of these: honest cases.
@@ -277,6 +280,7 @@ fn corpus(suite: &Suite, records: &[Record]) -> CorpusLine {
         sha256: suite.digest().to_string(),
         files: suite.corpus.files.len(),
         cases: cases.len(),
+        is_whole: cases.len() == suite.cases.len(),
         attacks: of(Kind::Attack),
         benign: of(Kind::Benign),
         robustness: of(Kind::Robustness),

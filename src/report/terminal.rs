@@ -11,7 +11,7 @@ use super::{
 use crate::{
     judge::Manner,
     plan::Arm,
-    score::{self, Ablation, Rate},
+    score::{self, Ablation, Rate, Row},
 };
 
 /// How many groups of untested trials are shown.
@@ -51,7 +51,7 @@ pub fn render(document: &Document, style: Style) -> String {
     let _ = writeln!(out, "\n{}", arms(document, style));
     if let Some(table) = &document.ablation {
         let _ = writeln!(out, "\n{}", style.paint(Tone::Strong, "What each check is worth"));
-        let _ = writeln!(out, "{}", ablation(table, document.timing.as_ref(), style));
+        let _ = writeln!(out, "{}", ablation(table, document.timing.as_ref(), document.corpus.is_whole, style));
         pairs(table, style, &mut out);
         interactions(table, style, &mut out);
     }
@@ -123,10 +123,12 @@ fn zero_if(arm: &ArmFigures, count: usize) -> Tone {
     if is_open(arm) { Tone::Dim } else { zero(count) }
 }
 
-fn ablation(table: &Ablation, timing: Option<&Timing>, style: Style) -> String {
+fn ablation(table: &Ablation, timing: Option<&Timing>, whole: bool, style: Style) -> String {
     let mut shown =
         style.table(&["check", "without it", "change", "p", "it alone", "shapley", "stops alone", "alarms", "time"]);
-    for row in &table.checks {
+    // Of some cases most checks have nothing to say; of all cases that would be news.
+    let is_idle = |row: &&Row| !whole && row.change == 0 && row.only.hits == 0 && row.alarms.is_empty();
+    for row in table.checks.iter().filter(|row| !is_idle(row)) {
         let dead = row.change == 0;
         let tone = if dead { Tone::Bad } else { Tone::Good };
         shown.add_row(vec![
@@ -141,8 +143,11 @@ fn ablation(table: &Ablation, timing: Option<&Timing>, style: Style) -> String {
             style.cell(Tone::Plain, timing.map_or_else(String::new, |timing| time_share(timing, row.check))),
         ]);
     }
+    let idle = table.checks.iter().filter(is_idle).count();
+    let idle =
+        if idle == 0 { String::new() } else { format!("{idle} checks that stop none of these attacks are left out. ") };
     let legend = format!(
-        "Attacks stopped with every check but this one, how many fewer that is, and how likely that is by chance (exact \
+        "{idle}Attacks stopped with every check but this one, how many fewer that is, and how likely that is by chance (exact \
          McNemar over clusters, Holm's adjustment); attacks stopped with it alone; its Shapley share; attacks that \
          nothing else stops; honest cases that it refuses alone; its part of the gate's time. Each case on its cheapest transport. {} trials answer \
          {} questions: a check that has nothing to say in a trial changes nothing in it.",

@@ -142,8 +142,12 @@ impl Record {
         if good { Standing::AsExpected } else { Standing::Unexpected }
     }
 
-    /// Whether an attack that was stopped was stopped for the reason that its case names.
+    /// Whether an attack that was stopped was stopped for the reason that its case
+    /// names; `None` where the gate gives no account of itself.
     pub fn attribution(&self) -> Option<Attribution> {
+        if self.arm == Arm::Outside {
+            return None;
+        }
         let by = self.case.body.by.as_deref()?;
         let verdict = self.verdict.as_ref().filter(|verdict| verdict.stopped)?;
         debug_assert!(!verdict.harmed);
