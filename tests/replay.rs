@@ -89,12 +89,21 @@ impl Saved {
         std::fs::write(&self.file, lines.iter().map(|line| format!("{line}\n")).collect::<String>()).unwrap();
     }
 
-    /// Changes one line.
+    /// Changes the text of one line.
     fn change(&self, place: usize, from: &str, to: &str) {
         let mut lines = self.lines();
         let changed = lines[place].replacen(from, to, 1);
         assert_ne!(lines[place], changed, "there is no {from:?} in {}", lines[place]);
         lines[place] = changed;
+        self.write(&lines);
+    }
+
+    /// Changes what one trial's line says.
+    fn edit(&self, case: &str, arm: &str, how: impl FnOnce(&mut Value)) {
+        let (place, mut lines) = (self.place(case, arm), self.lines());
+        let mut value: Value = serde_json::from_str(&lines[place]).unwrap();
+        how(&mut value);
+        lines[place] = value.to_string();
         self.write(&lines);
     }
 }
@@ -144,39 +153,23 @@ fn a_qualification_is_kept_too() {
 }
 
 #[test]
-fn the_judge_reads_what_the_server_got() {
+fn the_judge_reads_what_the_server_said() {
     let saved = Saved::new(&QUICK);
-    let place = saved.place("notes.delete", "guarded");
-    // The step that was refused, and in which nothing reached the server; one byte
-    // more of another method's name and the server has got what it must not.
-    let upstream = |line: &str| {
-        let value: Value = serde_json::from_str(line).unwrap();
-        let events = value["transcript"]["events"].as_array().unwrap().clone();
-        events.into_iter().filter(|event| event["crossed"]["leg"] == "upstream").count()
-    };
-    assert!(upstream(&saved.lines()[place]) > 0);
-    // One byte of what the server said to the honest step: the client got something
-    // else than that, or no call at all reached it.
-    let read = saved.place("notes.read", "guarded");
-    let mut line: Value = serde_json::from_str(&saved.lines()[read]).unwrap();
-    let events = line["transcript"]["events"].as_array_mut().unwrap();
-    let calls = events
-        .iter_mut()
-        .filter_map(|event| event.get_mut("crossed"))
-        .filter(|crossed| crossed["leg"] == "upstream" && crossed["direction"] == "requestward");
-    let mut changed = 0;
-    for crossed in calls {
-        let raw = crossed["raw"].as_str().unwrap().to_owned();
-        if raw.contains("tools/call") {
-            crossed["raw"] = raw.replacen("tools/call", "tools/call_", 1).replacen("call_", "cal1", 1).into();
-            changed += 1;
-        }
-    }
-    assert_eq!(changed, 1);
-    let mut lines = saved.lines();
-    lines[read] = line.to_string();
-    saved.write(&lines);
-    saved.replay(&["notes.read"]).is(1, &["1 verdict differs", "notes.read · guarded · memory"]);
+    saved.edit("notes.read", "guarded", |trial| {
+        let crossed = trial["transcript"]["events"].as_array_mut().unwrap().iter_mut();
+        let mut said = crossed
+            .filter_map(|event| event.get_mut("crossed"))
+            .filter(|crossed| crossed["leg"] == "upstream" && crossed["direction"] == "replyward")
+            .filter(|crossed| crossed["raw"].as_str().unwrap().contains("content"));
+        // One byte, and the client did not get what the server said.
+        let raw = &mut said.next().unwrap()["raw"];
+        *raw = raw.as_str().unwrap().replacen("content", "c0ntent", 1).into();
+    });
+    let said = saved.replay(&["notes.read"]);
+    said.is(
+        1,
+        &["1 verdict differs", "notes.read · guarded · memory · 2025-06-18: was pass (forwarded), is fail (rewritten)"],
+    );
 }
 
 #[test]
@@ -199,7 +192,7 @@ fn a_verdict_that_was_another_is_named() {
 #[test]
 fn the_trail_changes_no_verdict() {
     let saved = Saved::new(&QUICK);
-    saved.change(saved.place("notes.delete", "guarded"), "tool-allowlist", "egress");
+    saved.edit("notes.delete", "guarded", |trial| trial["trail"][0]["check"] = "egress".into());
     let said = saved.replay(&["notes.delete", "--json"]);
     said.is(0, &["every verdict is the one that was saved"]);
     let document = said.document();
@@ -273,15 +266,12 @@ fn a_file_that_cannot_be_written_fails_before_anything_is_played() {
 #[test]
 fn what_was_not_played_says_why_again() {
     let saved = Saved::new(&QUICK);
-    let place = saved.place("notes.read", "guarded");
-    let mut line: Value = serde_json::from_str(&saved.lines()[place]).unwrap();
-    let fields = line.as_object_mut().unwrap();
-    fields.remove("transcript");
-    fields.insert("untested".into(), "the gate is not installed".into());
-    fields.insert("verdict".into(), serde_json::json!({ "status": "untested", "outcome": "inconclusive" }));
-    let mut lines = saved.lines();
-    lines[place] = line.to_string();
-    saved.write(&lines);
+    saved.edit("notes.read", "guarded", |trial| {
+        let fields = trial.as_object_mut().unwrap();
+        fields.remove("transcript");
+        fields.insert("untested".into(), "the gate is not installed".into());
+        fields.insert("verdict".into(), serde_json::json!({ "status": "untested", "outcome": "inconclusive" }));
+    });
     let said = saved.replay(&["notes.read", "--json"]);
     said.is(3, &["every verdict is the one that was saved", "exit 3"]);
     assert_eq!(said.document()["not_tested"][0]["reason"], "the gate is not installed");

@@ -71,6 +71,10 @@ pub(super) fn replay(args: &ReplayArgs, common: &Common, screen: &Screen) -> u8 
         failures(&judged.records, screen);
     }
     let mut document = report::document(&judged.suite, &judged.records);
+    // The trials of the tables are not in the file unless they were asked for as arms.
+    if !judged.records.iter().any(|record| record.arm.is_ablation()) {
+        document.ablation = None;
+    }
     // Elsewhere times are taken in a pass of their own, of which there is nothing here.
     if judged.suite.live.is_some() || judged.records.iter().any(|record| record.arm == Arm::Outside) {
         document.timing = Timing::of(&judged.records);
