@@ -153,6 +153,28 @@ fn a_qualification_is_kept_too() {
 }
 
 #[test]
+fn a_replay_starts_no_gate() {
+    let folder = TempDir::new().unwrap();
+    let trace = folder.path().join("started");
+    let script = format!("echo started >> '{}'; exec \"$@\"", trace.display());
+    let gate = ["sh", "-c", &script, "sh", "{upstream}"].map(|word| format!("'{}'", word.replace('\'', "'\\''")));
+    let saved = Saved::new(&["run", "--gate-command", &gate.join(" ")]);
+    assert!(trace.exists(), "{}", saved.ran.stderr);
+    std::fs::remove_file(&trace).unwrap();
+    let header: Value = serde_json::from_str(&saved.lines()[0]).unwrap();
+    assert_eq!(header["gate"], "command");
+    let again = saved.replay(&["--json"]);
+    assert_eq!(again.code, saved.ran.code, "{}", again.stderr);
+    again.is(again.code, &["played through command", "every verdict is the one that was saved"]);
+    let (ran, again) = (saved.ran.document(), again.document());
+    assert!(ran["trials"].as_array().unwrap().iter().any(|trial| trial["arm"] == "outside"));
+    for part in ["arms", "trials", "not_tested", "timing"] {
+        assert_eq!(again[part], ran[part], "{part}");
+    }
+    assert!(!trace.exists());
+}
+
+#[test]
 fn the_judge_reads_what_the_server_said() {
     let saved = Saved::new(&QUICK);
     saved.edit("notes.read", "guarded", |trial| {

@@ -147,10 +147,9 @@ fn ended(saved: SavedTrial) -> Ended {
 fn failures(records: &[Record], screen: &Screen) {
     let unexpected = records.iter().filter(|record| record.standing() == Standing::Unexpected);
     for (shown, record) in unexpected.enumerate() {
-        screen::note(&match shown < MOST_TRANSCRIPTS {
-            true => report::transcript::failure(record, screen.err),
-            false => report::transcript::headline(record, screen.err),
-        });
+        let whole = shown < MOST_TRANSCRIPTS;
+        let print = if whole { report::transcript::failure } else { report::transcript::headline };
+        screen::note(&print(record, screen.err));
     }
 }
 
