@@ -14,6 +14,8 @@
 //! fixture → endpoint ─────────────────────────────────┘      │        │
 //!                                           transcript ◄─────┴────────┘
 //! transcript → judge → score → report document → terminal, JSON, Markdown
+//!      ↕
+//! file of transcripts (`replay` begins here)
 //! ```
 //!
 //! # Code map

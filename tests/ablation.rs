@@ -1,7 +1,5 @@
 //! What one trial says of other sets of checks is what is seen when they are played.
 
-#![expect(clippy::unwrap_used, reason = "helpers of tests fail loudly")]
-
 use std::{collections::BTreeSet, path::Path};
 
 use gateproof::{

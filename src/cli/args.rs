@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 
-use super::{bridge, doctor, exit, explain, gates, lint, list, live, new, pins, qualify, run};
+use super::{bridge, doctor, exit, explain, gates, lint, list, live, new, pins, qualify, replay, run};
 use crate::{
     case::Case,
     plan::{Filter, Partition},
@@ -25,6 +25,7 @@ pub(super) struct Cli {
 pub(super) enum Verb {
     Run(run::RunArgs),
     Qualify(qualify::QualifyArgs),
+    Replay(replay::ReplayArgs),
     List(list::ListArgs),
     Explain(explain::ExplainArgs),
     Lint(lint::LintArgs),

@@ -6,7 +6,7 @@ use clap::Parser as _;
 
 use super::{
     args::{Cli, Verb},
-    bridge, doctor, exit, explain, gates, lint, list, live, new, pins, qualify, run,
+    bridge, doctor, exit, explain, gates, lint, list, live, new, pins, qualify, replay, run,
     screen::{self, Screen},
 };
 
@@ -41,6 +41,7 @@ fn verb(cli: &Cli) -> u8 {
     match &cli.verb {
         Verb::Run(args) => run::run(args, &cli.common, &screen),
         Verb::Qualify(args) => qualify::qualify(args, &cli.common, &screen),
+        Verb::Replay(args) => replay::replay(args, &cli.common, &screen),
         Verb::List(args) => list::list(args, &cli.common, &screen),
         Verb::Explain(args) => explain::explain(args, &cli.common, &screen),
         Verb::Lint(args) => lint::lint(args, &cli.common, &screen),

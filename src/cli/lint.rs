@@ -44,7 +44,8 @@ pub(super) fn lint(args: &LintArgs, common: &Common, screen: &Screen) -> u8 {
         screen::note("no case matches; `gateproof list` shows what there is");
         return exit::NOTHING;
     }
-    let player = Player { screen, quiet: false, jobs: args.jobs.map(NonZeroUsize::get), stop: progress::listen() };
+    let jobs = args.jobs.map(NonZeroUsize::get);
+    let player = Player { screen, quiet: false, jobs, stop: progress::listen(), transcripts: None };
     let mut batch = player.play(&trials, |_| None);
     let cases: Vec<_> = trials.into_iter().filter(|trial| trial.arm == Arm::Guarded).collect();
     player.ablate(&cases, &mut batch);

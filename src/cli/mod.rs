@@ -23,8 +23,10 @@ mod pins;
 mod progress;
 mod qualify;
 pub mod reference;
+mod replay;
 mod run;
 mod screen;
+mod transcripts;
 mod trouble;
 
 pub use entry::main;

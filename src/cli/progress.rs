@@ -10,6 +10,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use super::{
     ablate, exit,
     screen::{self, Screen},
+    transcripts::{Seen, Transcripts},
 };
 use crate::{
     plan::Trial,
@@ -28,6 +29,8 @@ pub(super) struct Player<'a> {
     pub(super) jobs: Option<usize>,
     /// Ends it early.
     pub(super) stop: Stop,
+    /// Takes every transcript.
+    pub(super) transcripts: Option<&'a Transcripts>,
 }
 
 /// What came of it.
@@ -48,7 +51,15 @@ impl Player<'_> {
         let schedule = schedule(self.jobs, std::env::current_exe().ok(), self.stop.clone());
         let mut bar = Bar::new(trials, self.screen, self.quiet);
         let started = Instant::now();
-        let made = |numbered: &runner::Numbered, ended| (numbered.index, Record::new(&numbered.trial, ended));
+        let made = |numbered: &runner::Numbered, ended| {
+            // Written at once, by the thread that played: transcripts are not collected.
+            let seen = self.transcripts.map(|file| (file, Seen::of(&ended)));
+            let record = Record::new(&numbered.trial, ended);
+            if let Some((file, seen)) = seen {
+                file.write(numbered.index, &record, seen);
+            }
+            (numbered.index, record)
+        };
         let values = runner::run(trials, &schedule, made, |(index, record)| {
             bar.finished(*index, record);
             if record.standing() == Standing::Unexpected
@@ -70,8 +81,9 @@ impl Player<'_> {
             return;
         }
         let Batch { records, took, interrupted } = batch;
+        let apart = Player { transcripts: None, stop: self.stop.clone(), ..*self };
         ablate::complete(cases, records, |trials| {
-            let more = self.play(trials, |_| None);
+            let more = apart.play(trials, |_| None);
             *took += more.took;
             *interrupted = more.interrupted;
             (!more.interrupted).then_some(more.records)

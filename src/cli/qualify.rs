@@ -17,6 +17,7 @@ use super::{
     progress::{self, Batch, Player},
     run::{self, Format},
     screen::{self, Screen},
+    transcripts::{self, TranscriptArgs},
     trouble::{self, count},
 };
 use crate::{
@@ -32,6 +33,7 @@ const WAIVERS: &str = "waivers.toml";
 
 /// Plays the whole corpus through a gate and says ADMIT or HOLD, with every reason.
 #[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
 pub(super) struct QualifyArgs {
     #[command(flatten)]
     chosen: Chosen,
@@ -70,6 +72,8 @@ pub(super) struct QualifyArgs {
     /// Write no reports.
     #[arg(long, conflicts_with = "reports")]
     no_reports: bool,
+    #[command(flatten)]
+    transcripts: TranscriptArgs,
     /// What is printed.
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t = Format::Terminal)]
     format: Format,
@@ -134,8 +138,8 @@ fn prepared(args: &QualifyArgs, suite: Suite, common: &Common, screen: &Screen) 
         Selection { filter, partition: args.chosen.partition, ..Selection::new([Arm::Naive, arm], transports) };
     let trials = selection.trials(&suite);
     let has_checks = arm == Arm::Guarded && !args.no_ablation;
-    let ablated =
-        has_checks.then(|| Selection { arms: vec![arm], ..selection }.trials_at_home(&suite)).unwrap_or_default();
+    let at_home = || Selection { arms: vec![arm], ..selection }.trials_at_home(&suite);
+    let ablated = if has_checks { at_home() } else { Vec::new() };
     Ok(Prepared { suite, arm, trials, ablated, waivers, baseline, today })
 }
 
@@ -183,7 +187,12 @@ fn play(args: &QualifyArgs, prepared: &Prepared, screen: &Screen) -> u8 {
     let stop = progress::listen();
     let stands = suite.outside.as_ref().is_some_and(|gate| gate.standing.is_some());
     let jobs = if stands { Some(1) } else { args.jobs.map(NonZeroUsize::get) };
-    let player = Player { screen, quiet: format == Format::Json, jobs, stop: stop.clone() };
+    let saved = match args.transcripts.open(suite, trials.len()) {
+        Ok(saved) => saved,
+        Err(code) => return code,
+    };
+    let player =
+        Player { screen, quiet: format == Format::Json, jobs, stop: stop.clone(), transcripts: saved.as_ref() };
     let mut batch = player.play(trials, |_| None);
     player.ablate(ablated, &mut batch);
     let timing = (!batch.interrupted).then(|| measure::measure(trials, &batch.records, &stop)).flatten();
@@ -207,7 +216,9 @@ fn play(args: &QualifyArgs, prepared: &Prepared, screen: &Screen) -> u8 {
         Format::Json => report::json::render(&document),
         Format::Markdown => report::markdown::render(&document),
     });
-    finish(&batch, &document, outputs, screen)
+    let kept = transcripts::keep(saved, batch.interrupted);
+    let code = finish(&batch, &document, outputs, screen);
+    kept.err().unwrap_or(code)
 }
 
 fn finish(batch: &Batch, document: &Document, outputs: Option<Outputs>, screen: &Screen) -> u8 {

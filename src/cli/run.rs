@@ -13,6 +13,7 @@ use super::{
     progress::{self, Batch, Player},
     reference,
     screen::{self, Screen},
+    transcripts::{self, TranscriptArgs},
     trouble::{self, count},
 };
 use crate::{
@@ -24,7 +25,7 @@ use crate::{
 };
 
 /// Failures that are printed with their transcripts; the rest get one line.
-const MOST_TRANSCRIPTS: usize = 20;
+pub(super) const MOST_TRANSCRIPTS: usize = 20;
 
 /// Plays cases and prints the tables.
 #[derive(Debug, Args)]
@@ -61,6 +62,8 @@ pub(super) struct RunArgs {
     /// Write no reports.
     #[arg(long, conflicts_with = "reports")]
     no_reports: bool,
+    #[command(flatten)]
+    transcripts: TranscriptArgs,
     /// What is printed.
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t = Format::Terminal)]
     format: Format,
@@ -108,6 +111,10 @@ pub(super) fn run(args: &RunArgs, common: &Common, screen: &Screen) -> u8 {
             return exit::USAGE;
         }
     };
+    if args.transcripts.is_given() && args.live.len() > 1 {
+        screen::note("error: --transcripts holds one run: give one --live at a time");
+        return exit::USAGE;
+    }
     if let Err(error) = fits(args, gate.as_ref()) {
         screen::note(&format!("error: {error}"));
         return exit::USAGE;
@@ -201,7 +208,12 @@ fn play(args: &RunArgs, suite: &Suite, common: &Common, screen: &Screen) -> u8 {
     // A gate that runs already serves one trial at a time.
     let stands = suite.outside.as_ref().is_some_and(|gate| gate.standing.is_some());
     let jobs = if stands { Some(1) } else { args.jobs.map(NonZeroUsize::get) };
-    let player = Player { screen, quiet: format == Format::Json, jobs, stop: stop.clone() };
+    let saved = match args.transcripts.open(suite, trials.len()) {
+        Ok(saved) => saved,
+        Err(code) => return code,
+    };
+    let player =
+        Player { screen, quiet: format == Format::Json, jobs, stop: stop.clone(), transcripts: saved.as_ref() };
     let mut shown = 0;
     let mut batch = player.play(&trials, |record| {
         shown += 1;
@@ -223,7 +235,9 @@ fn play(args: &RunArgs, suite: &Suite, common: &Common, screen: &Screen) -> u8 {
         Format::Json => report::json::render(&document),
         Format::Markdown => report::markdown::render(&document),
     });
-    finish(&batch, &document, outputs, screen)
+    let kept = transcripts::keep(saved, batch.interrupted);
+    let code = finish(&batch, &document, outputs, screen);
+    kept.err().unwrap_or(code)
 }
 
 fn trials(args: &RunArgs, suite: &Suite) -> (Vec<Trial>, Vec<Trial>) {

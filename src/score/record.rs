@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::{
     case::{Case, Kind},
     gate::{CheckId, CheckSet, Spent},
-    judge::{Manner, Status, Verdict, judge},
+    judge::{Manner, Outcome, Status, Verdict, judge},
     plan::{Arm, Trial},
     protocol::Revision,
     runner::{Ended, Played},
@@ -127,6 +127,11 @@ impl Record {
     /// The status of the trial.
     pub fn status(&self) -> Status {
         self.verdict.as_ref().map_or(Status::Untested, |verdict| verdict.status)
+    }
+
+    /// What became of the step that its case is about.
+    pub fn outcome(&self) -> Outcome {
+        self.verdict.as_ref().map_or(Outcome::Inconclusive, |verdict| verdict.outcome)
     }
 
     /// Whether it came out as its arm has it.

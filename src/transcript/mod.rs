@@ -6,6 +6,7 @@
 
 mod event;
 mod recorder;
+pub mod saved;
 mod trail;
 
 pub use event::{Answer, Crossing, Dress, Event, Mark, Transcript, holds_text};

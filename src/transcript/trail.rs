@@ -1,11 +1,11 @@
 //! What the gate under test says it did: for attribution, never for judging.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::protocol::{Direction, ServerName};
 
 /// What a check did to an event.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Act {
     /// The whole message was refused.
@@ -21,7 +21,8 @@ pub enum Act {
 }
 
 /// One check's word on one event.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct TrailEntry {
     /// Whose session.
     pub server: ServerName,
@@ -38,7 +39,7 @@ pub struct TrailEntry {
 }
 
 /// A gate's own account of a trial, in order.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Trail(pub Vec<TrailEntry>);
 
 impl Trail {

@@ -55,7 +55,7 @@ fn interaction(game: &Game<'_>) -> Option<Interaction> {
             look(set, &|| format!("with {} alone", names(set).join(" and ")));
         }
         let worth = |set: CheckSet| game.stopped(set).map(|stopped| if stopped { 1.0 } else { 0.0 });
-        if contradicted.is_empty() && differ(&shares(players, worth), &table::by_rule(game)) {
+        if contradicted.is_empty() && differ(shares(players, worth).as_ref(), &table::by_rule(game)) {
             contradicted.push("the shares are not what the rule has".to_owned());
         }
     }
@@ -68,7 +68,7 @@ fn names(set: CheckSet) -> Vec<&'static str> {
 }
 
 /// Whether worked-out shares differ from those by the rule; who isn't named has none.
-fn differ(shared: &Option<Vec<(CheckId, f64)>>, by_rule: &[(CheckId, f64)]) -> bool {
+fn differ(shared: Option<&Vec<(CheckId, f64)>>, by_rule: &[(CheckId, f64)]) -> bool {
     let Some(shared) = shared else { return false };
     let of = |list: &[(CheckId, f64)], id: CheckId| {
         list.iter().find(|(check, _)| *check == id).map_or(0.0, |(_, share)| *share)

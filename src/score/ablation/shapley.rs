@@ -54,19 +54,19 @@ mod tests {
 
     /// The definition itself: every order of the players, one after another.
     fn by_orders(players: CheckSet, value: &dyn Fn(CheckSet) -> f64) -> BTreeMap<CheckId, f64> {
-        fn orders(left: Vec<CheckId>) -> Vec<Vec<CheckId>> {
+        fn orders(left: &[CheckId]) -> Vec<Vec<CheckId>> {
             if left.is_empty() {
                 return vec![Vec::new()];
             }
             let mut all = Vec::new();
             for (index, id) in left.iter().enumerate() {
-                let mut rest = left.clone();
+                let mut rest = left.to_vec();
                 rest.remove(index);
-                all.extend(orders(rest).into_iter().map(|order| [vec![*id], order].concat()));
+                all.extend(orders(&rest).into_iter().map(|order| [vec![*id], order].concat()));
             }
             all
         }
-        let all = orders(players.iter().collect());
+        let all = orders(&players.iter().collect::<Vec<_>>());
         let mut sums = BTreeMap::new();
         for order in &all {
             let mut set = CheckSet::none();

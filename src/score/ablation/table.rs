@@ -125,8 +125,12 @@ fn row(games: &Games<'_>, check: CheckId, credit: &Credit) -> Row {
     let mut clusters: BTreeMap<&str, (bool, bool)> = BTreeMap::new();
     for game in games.attacks() {
         let (with, without, only) = (game.stopped(game.on), game.stopped(game.on.less(one)), game.stopped(one));
-        without.into_iter().for_each(|stopped| row.without.count(stopped));
-        only.into_iter().for_each(|stopped| row.only.count(stopped));
+        if let Some(stopped) = without {
+            row.without.count(stopped);
+        }
+        if let Some(stopped) = only {
+            row.only.count(stopped);
+        }
         // What could not be judged without the check is not lost to it.
         let (Some(with), Some(without)) = (with, without) else { continue };
         row.change += usize::from(with && !without);
@@ -167,16 +171,8 @@ fn credit(games: &Games<'_>) -> Credit {
         let worth = |set: CheckSet| game.stopped(set).map(|stopped| if stopped { 1.0 } else { 0.0 });
         let players = game.players();
         let tried = if players.len() <= PLAYERS { shares(players, worth) } else { None };
-        let shared = match tried {
-            Some(shared) => {
-                credit.tried += 1;
-                shared
-            }
-            None => {
-                credit.by_rule += 1;
-                by_rule(game)
-            }
-        };
+        *(if tried.is_some() { &mut credit.tried } else { &mut credit.by_rule }) += 1;
+        let shared = tried.unwrap_or_else(|| by_rule(game));
         for (check, share) in shared {
             *credit.shares.entry(check).or_insert(0.0) += share;
         }

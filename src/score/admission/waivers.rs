@@ -15,12 +15,12 @@ use crate::{
 pub struct Day {
     year: u16,
     month: u8,
-    day: u8,
+    date: u8,
 }
 
 impl fmt::Display for Day {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:04}-{:02}-{:02}", self.year, self.month, self.day)
+        write!(f, "{:04}-{:02}-{:02}", self.year, self.month, self.date)
     }
 }
 
@@ -33,7 +33,7 @@ impl FromStr for Day {
         // TOML's own reader knows how long a month is.
         let read: toml::value::Datetime = text.parse().map_err(|_| wrong())?;
         match (read.date, read.time, read.offset) {
-            (Some(date), None, None) => Ok(Self { year: date.year, month: date.month, day: date.day }),
+            (Some(date), None, None) => Ok(Self { year: date.year, month: date.month, date: date.day }),
             _ => Err(wrong()),
         }
     }
