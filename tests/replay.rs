@@ -86,7 +86,7 @@ impl Saved {
     }
 
     fn write(&self, lines: &[String]) {
-        std::fs::write(&self.file, lines.iter().map(|line| format!("{line}\n")).collect::<String>()).unwrap();
+        std::fs::write(&self.file, lines.join("\n") + "\n").unwrap();
     }
 
     /// Changes the text of one line.
