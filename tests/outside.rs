@@ -227,10 +227,10 @@ fn unusable() -> Result<(), Failed> {
         ran.exits(3, &["nothing can be played through command", said])?;
         let not_told = |trial: &Value| trial["status"] == "untested" && reasons(trial).contains("not told");
         ran.all(|trial| not_told(trial) || blocked(trial) && reasons(trial).contains(said))?;
-        // The run went on: the naive arm has its verdicts.
-        let naive = ran.document["arms"][0]["attacks"]["total"].as_u64();
-        if naive.is_none_or(|total| total == 0) {
-            return Err(format!("{command}: the naive arm wasn't played").into());
+        // The run went on: the direct arm has its verdicts.
+        let direct = ran.document["arms"][0]["attacks"]["total"].as_u64();
+        if direct.is_none_or(|total| total == 0) {
+            return Err(format!("{command}: the direct arm wasn't played").into());
         }
     }
     Ok(())

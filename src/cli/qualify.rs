@@ -134,8 +134,10 @@ fn prepared(args: &QualifyArgs, suite: Suite, common: &Common, screen: &Screen) 
         (Some(gate), [kind]) if *kind == gate.front() => vec![*kind],
         (Some(gate), _) => return Err(format!("error: the gate is reached over {} alone", gate.front())),
     };
+    // What a gate of somebody else's adds is told from nothing in the middle.
+    let control = if arm == Arm::Outside { Arm::Direct } else { Arm::Naive };
     let selection =
-        Selection { filter, partition: args.chosen.partition, ..Selection::new([Arm::Naive, arm], transports) };
+        Selection { filter, partition: args.chosen.partition, ..Selection::new([control, arm], transports) };
     let trials = selection.trials(&suite);
     let has_checks = arm == Arm::Guarded && !args.no_ablation;
     let at_home = || Selection { arms: vec![arm], ..selection }.trials_at_home(&suite);

@@ -42,7 +42,7 @@ pub(super) struct RunArgs {
     /// What stands in the middle: `direct`, `naive`, `guarded`, `outside`,
     /// `without:<check>`, `only:<check>`, `control:<gate>` or
     /// `mutant:<mutation>:<check>` (see `list arms`); `naive` and `guarded` unless
-    /// given, with a gate of somebody else's `naive` and `outside`.
+    /// given, with a gate of somebody else's `direct` and `outside`.
     #[arg(long = "arm", value_name = "ARM", value_delimiter = ',')]
     arms: Vec<Arm>,
     /// What trials travel on: `memory`, `stdio`, `http`; all unless given, with
@@ -172,7 +172,9 @@ fn fits(args: &RunArgs, gate: Option<&Outside>) -> Result<(), String> {
 fn arms(args: &RunArgs, suite: &Suite) -> Vec<Arm> {
     match (args.arms.as_slice(), &suite.outside) {
         ([], None) => vec![Arm::Naive, Arm::Guarded],
-        ([], Some(_)) => vec![Arm::Naive, Arm::Outside],
+        // A gate of somebody else's stands alone in the middle: what it adds is told
+        // from nothing there.
+        ([], Some(_)) => vec![Arm::Direct, Arm::Outside],
         (given, _) => given.to_vec(),
     }
 }

@@ -28,7 +28,7 @@ pub(super) fn lacking(prepared: &Prepared, profile: &GateProfile) -> Option<Stri
         return None;
     }
     let what = needs(by, policy, &servers, profile, &used)?;
-    Some(format!("the gate was not told {what}"))
+    Some(format!("the gate was not told {what} ({{policy}} in its command or files would tell it)"))
 }
 
 /// What the check enforces beyond its defaults, and isn't conveyed.
