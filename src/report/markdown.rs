@@ -131,15 +131,21 @@ fn costs(document: &Document, out: &mut String) {
 fn ablation(document: &Document, out: &mut String) {
     let Some(table) = &document.ablation else { return };
     out.push_str("## What each check is worth\n\n");
-    out.push_str(
+    // What is the same each time has no times in it.
+    let timing = document.timing.as_ref().filter(|timing| !timing.parts.is_empty());
+    let last = |text: String| if timing.is_some() { format!(" {text} |") } else { String::new() };
+    let _ = writeln!(
+        out,
         "| check | attacks stopped without it | change | clusters | p | stopped by it alone | Shapley share | only it \
-         stops | honest cases it refuses alone | honest cases only it refuses | time |\n|---|---|---|---|---|---|---|---|---|---|---|\n",
+         stops | honest cases it refuses alone | honest cases only it refuses |{}\n|---|---|---|---|---|---|---|---|---|---|{}",
+        last("time".to_owned()),
+        if timing.is_some() { "---|" } else { "" },
     );
     for row in &table.checks {
         let dead = if row.change == 0 { " **DEAD**" } else { "" };
         let _ = writeln!(
             out,
-            "| `{}` | {} | {}{dead} | −{} +{} | {} | {} | {} | {} | {} | {} | {} |",
+            "| `{}` | {} | {}{dead} | −{} +{} | {} | {} | {} | {} | {} | {} |{}",
             row.check,
             row.without,
             change(row.change),
@@ -151,7 +157,7 @@ fn ablation(document: &Document, out: &mut String) {
             row.exclusive.len(),
             row.alarms.len(),
             row.exclusive_alarms.len(),
-            document.timing.as_ref().map_or_else(String::new, |timing| time_share(timing, row.check)),
+            last(timing.map_or_else(String::new, |timing| time_share(timing, row.check))),
         );
     }
     let _ = writeln!(
@@ -178,11 +184,16 @@ fn pairs(table: &Ablation, out: &mut String) {
             out,
             "| {checks} | {} | {} | {} |",
             change(pair.change),
-            some(&pair.covered, 3),
-            some(&pair.restored, 3)
+            counted_names(&pair.covered),
+            counted_names(&pair.restored)
         );
     }
     out.push('\n');
+}
+
+/// `26: a, b, c and 23 more`; `0` for none.
+fn counted_names(names: &[String]) -> String {
+    if names.is_empty() { "0".to_owned() } else { format!("{}: {}", names.len(), some(names, 3)) }
 }
 
 fn interactions(table: &Ablation, out: &mut String) {
