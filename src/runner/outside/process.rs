@@ -5,6 +5,10 @@ use std::{
     io,
     net::{Ipv4Addr, SocketAddr},
     path::Path,
+    sync::{
+        OnceLock,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::Duration,
 };
 
@@ -90,9 +94,27 @@ pub(super) fn quoted(text: &str) -> String {
     if end.is_empty() { String::new() } else { format!("; it wrote: {end}") }
 }
 
-/// A port that nobody listens on now.
+/// Where gates listen: below the ports that systems hand out by themselves. One of
+/// those, looked up and let go, may be another trial's server by the time that the
+/// gate wants it; the client would then talk to that.
+const PORTS: std::ops::Range<u16> = 10_000..30_000;
+
+/// A port that nobody listens on now, and that no other gate of this process gets
+/// for a long time.
 pub(super) async fn free_port() -> io::Result<u16> {
-    Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?.local_addr()?.port())
+    static NEXT: OnceLock<AtomicUsize> = OnceLock::new();
+    // Other processes do the same: each begins somewhere else.
+    let next = NEXT.get_or_init(|| AtomicUsize::new(usize::try_from(std::process::id()).unwrap_or(0) * 61));
+    let mut last = io::Error::other("no port is free");
+    for _ in PORTS {
+        let nth = next.fetch_add(1, Ordering::Relaxed) % PORTS.len();
+        let port = PORTS.start.saturating_add(u16::try_from(nth).unwrap_or(0));
+        match TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await {
+            Ok(_) => return Ok(port),
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
 }
 
 /// Starts a gate that listens on `port` and waits until it answers at `path`.
@@ -113,7 +135,8 @@ pub(super) async fn listening(
     }));
     let deadline = Instant::now() + patience;
     let trouble = loop {
-        if answers(port, path).await {
+        // What answers where a gate has ended is somebody else.
+        if answers(port, path).await && timeout(Duration::ZERO, process.exited()).await.is_err() {
             return Ok(Web {
                 process,
                 url: format!("http://127.0.0.1:{port}{path}"),
@@ -166,6 +189,15 @@ mod tests {
         let work = tempfile::tempdir().unwrap();
         let setting = Setting { env: &env, work: work.path() };
         listening(&argv, setting, (port, "/mcp"), patience).await.map(|web| web.url)
+    }
+
+    #[tokio::test]
+    async fn ports_are_not_given_twice() {
+        let mut ports = std::collections::BTreeSet::new();
+        for _ in 0..200 {
+            let port = free_port().await.unwrap();
+            assert!(PORTS.contains(&port) && ports.insert(port), "{port}");
+        }
     }
 
     #[tokio::test]
