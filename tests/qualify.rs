@@ -92,7 +92,7 @@ fn a_must_failure_holds_and_says_what_would_change_it() {
     assert_eq!(reason["case"], "notes.asked-to-delete");
     assert_eq!(reason["transports"], serde_json::json!(["memory", "stdio", "http"]));
     assert!(reason["next"].as_str().unwrap().contains("must let it through"), "{reason}");
-    let shown = gateproof(folder.path(), &["qualify", "--transport", "memory"]);
+    let shown = gateproof(folder.path(), &["qualify"]);
     for word in
         ["HOLD · guarded: 2 of 3 must cases pass", "failed (1)", "notes.asked-to-delete", "→ the gate must let it"]
     {
