@@ -7,7 +7,8 @@
 
 use std::{
     path::Path,
-    process::{Command, ExitCode},
+    process::{Command, ExitCode, Stdio},
+    time::Duration,
 };
 
 use gateproof::plan::{Outside, Suite};
@@ -37,6 +38,7 @@ fn main() -> ExitCode {
         Test::test("a gate that runs already is given its server", standing),
         Test::test("gates that can't be used block, and the run goes on", unusable),
         Test::test("a gate that breaks in the middle fails", breaks),
+        Test::test("a gate ends with whoever looks at it", interrupted),
         Test::test("what is not installed is untested", untested),
         Test::test("mistakes on the command line exit 2", mistakes),
     ];
@@ -254,6 +256,35 @@ fn untested() -> Result<(), Failed> {
     ran.exits(3, &[])?;
     let reason = "vex-mcp is not installed: run `gateproof gates install vex-mcp`";
     ran.all(|trial| trial["status"] == "untested" && trial["reasons"] == serde_json::json!([reason]))
+}
+
+/// However the program is asked to end, no gate outlives it.
+fn interrupted() -> Result<(), Failed> {
+    for signal in ["-INT", "-TERM"] {
+        let folder = tempfile::tempdir()?;
+        let file = folder.path().join("pid");
+        let gate = format!("sh -c 'echo $$ > {}; sleep 1000; :' {{upstream}}", file.display());
+        let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/corpus");
+        let mut command = Command::new(env!("CARGO_BIN_EXE_gateproof"));
+        command.arg("--corpus").arg(corpus).args(["run", "--no-reports", "--gate-command", &gate]);
+        let child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn()?;
+        let read = || std::fs::read_to_string(&file).unwrap_or_default();
+        while !read().ends_with('\n') {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        Command::new("kill").args([signal, &child.id().to_string()]).status()?;
+        let output = child.wait_with_output()?;
+        let said = String::from_utf8_lossy(&output.stderr);
+        if output.status.code() != Some(3) || !said.contains("interrupted") {
+            return Err(format!("{signal}: {:?}: {said}", output.status).into());
+        }
+        // One that only waits to be collected by whoever inherited it is over.
+        let state = Command::new("ps").args(["-o", "stat=", "-p", read().trim()]).output()?.stdout;
+        if !state.is_empty() && !state.starts_with(b"Z") {
+            return Err(format!("{signal}: the gate outlives the program").into());
+        }
+    }
+    Ok(())
 }
 
 fn mistakes() -> Result<(), Failed> {

@@ -92,7 +92,7 @@ fn a_must_failure_holds_and_says_what_would_change_it() {
     assert_eq!(reason["case"], "notes.asked-to-delete");
     assert_eq!(reason["transports"], serde_json::json!(["memory", "stdio", "http"]));
     assert!(reason["next"].as_str().unwrap().contains("must let it through"), "{reason}");
-    let shown = gateproof(folder.path(), &["qualify", "--transport", "memory"]);
+    let shown = gateproof(folder.path(), &["qualify"]);
     for word in
         ["HOLD · guarded: 2 of 3 must cases pass", "failed (1)", "notes.asked-to-delete", "→ the gate must let it"]
     {
@@ -154,6 +154,48 @@ fn what_is_not_played_is_no_pass() {
         assert_eq!((shard.code, shard.verdict().1.first().map(String::as_str)), (3, Some("shard")), "{}", shard.all);
     }
     assert!(shards.iter().any(|shard| shard.document.is_some()));
+}
+
+#[test]
+fn one_transport_of_several_is_no_pass() {
+    let folder = clean();
+    let said = gateproof(folder.path(), &["qualify", "--transport", "memory", "--json"]);
+    said.is(3, "HOLD", &["untested"]);
+    let admission = &said.document.as_ref().unwrap()["admission"];
+    assert_eq!(admission["reasons"][0]["transports"], serde_json::json!(["stdio", "http"]));
+    assert_eq!((&admission["must_passed"], &admission["must_total"]), (&0.into(), &2.into()));
+}
+
+#[test]
+fn a_corpus_without_must_cases_admits_nobody() {
+    let folder = clean();
+    for name in ["delete", "read"] {
+        let path = folder.path().join(format!("cases/notes/{name}.toml"));
+        let text = std::fs::read_to_string(&path).unwrap();
+        std::fs::write(&path, text.replace("kind = ", "level = \"should\"\nkind = ")).unwrap();
+    }
+    let said = qualify(folder.path(), &[]);
+    said.is(3, "HOLD", &["untested"]);
+    assert!(said.all.contains("no must case"), "{}", said.all);
+}
+
+#[test]
+fn a_waiver_makes_up_for_no_evidence() {
+    let folder = clean();
+    let waive = |ids: &[&str]| {
+        let each =
+            |id: &&str| format!("[[waivers]]\nid = '{id}'\nreason = 'r'\nowner = 'rosa'\nexpires = '2999-12-31'\n");
+        let text: String = ids.iter().map(each).collect();
+        std::fs::write(folder.path().join("waivers.toml"), format!("schema = 1\n{text}")).unwrap();
+    };
+    // Whatever is waived, what was not played is unknown.
+    waive(&["notes.delete"]);
+    qualify(folder.path(), &["notes.read"]).is(3, "HOLD", &["untested"]);
+    // Nor does a gate that doesn't even start come in by waivers.
+    waive(&["notes.delete", "notes.read"]);
+    let gate = ["--gate-command", "false {upstream} {allowed_tools}"];
+    let said = gateproof(folder.path(), &[&["qualify", "--json", "--no-reports"], gate.as_slice()].concat());
+    said.is(3, "HOLD", &["blocked"]);
 }
 
 #[test]

@@ -114,12 +114,12 @@ impl GateArgs {
 }
 
 /// Looks at a gate once, before anything is played, and says what was found.
-pub(super) fn probed(outside: Outside, screen: &Screen) -> Outside {
+pub(super) fn probed(outside: Outside, stop: &Stop, screen: &Screen) -> Outside {
     if outside.missing.is_some() {
         return outside;
     }
-    let settings = progress::schedule(None, std::env::current_exe().ok(), Stop::default()).settings;
-    let found: Probed = probe(&outside, &settings);
+    let settings = progress::schedule(None, std::env::current_exe().ok(), stop.clone()).settings;
+    let found: Probed = probe(&outside, &settings, stop);
     let say = |tone: Tone, text: &str| screen::note(&screen.err.paint(tone, text));
     if let Some(why) = &found.broken {
         say(Tone::Bad, &format!("nothing can be played through {}: {why}", outside.name));

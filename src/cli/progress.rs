@@ -105,7 +105,7 @@ pub(super) fn listen() -> Stop {
     std::thread::spawn(move || {
         let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else { return };
         runtime.block_on(async {
-            let mut first = std::pin::pin!(tokio::signal::ctrl_c());
+            let mut first = std::pin::pin!(asked_to_end());
             // The handler is in place once the future has been polled.
             let _ = futures_util::poll!(first.as_mut());
             let _ = ready.send(());
@@ -113,7 +113,7 @@ pub(super) fn listen() -> Stop {
                 return;
             }
             heard.stop();
-            if tokio::signal::ctrl_c().await.is_ok() {
+            if asked_to_end().await.is_ok() {
                 #[expect(clippy::exit, reason = "whoever presses twice doesn't want to wait")]
                 std::process::exit(i32::from(exit::INCONCLUSIVE));
             }
@@ -122,6 +122,15 @@ pub(super) fn listen() -> Stop {
     // Fails where the thread gave up: then Ctrl-C ends the program as ever.
     let _ = is_ready.recv();
     stop
+}
+
+/// Ctrl-C, or whoever ends processes kindly: gates that were started end with us.
+async fn asked_to_end() -> std::io::Result<()> {
+    let mut term = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;
+    tokio::select! {
+        interrupted = tokio::signal::ctrl_c() => interrupted,
+        _ = term.recv() => Ok(()),
+    }
 }
 
 /// A bar with counts and a case that is running.

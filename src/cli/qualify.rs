@@ -24,6 +24,7 @@ use crate::{
     fixture::Source,
     plan::{Arm, Filter, Selection, Suite, Trial},
     report::{self, Document, style::Tone},
+    runner::Stop,
     score::{Admission, Baseline, Day, Evidence, Limits, Verdict, Waivers, admission},
     transport,
 };
@@ -112,6 +113,7 @@ struct Prepared {
     waivers: Waivers,
     baseline: Option<Baseline>,
     today: Day,
+    stop: Stop,
 }
 
 fn prepared(args: &QualifyArgs, suite: Suite, common: &Common, screen: &Screen) -> Result<Prepared, String> {
@@ -120,8 +122,9 @@ fn prepared(args: &QualifyArgs, suite: Suite, common: &Common, screen: &Screen) 
     let arm = if gate.is_some() { Arm::Outside } else { Arm::Guarded };
     let baseline = args.baseline.as_deref().map(|path| baseline(path, arm)).transpose()?;
     let today = today()?;
+    let stop = progress::listen();
     let suite = match gate {
-        Some(gate) => suite.through(gates::probed(gate, screen)),
+        Some(gate) => suite.through(gates::probed(gate, &stop, screen)),
         None => suite,
     };
     let must = "level(must)".parse().map_err(|error| format!("error: {error}"))?;
@@ -142,7 +145,7 @@ fn prepared(args: &QualifyArgs, suite: Suite, common: &Common, screen: &Screen) 
     let has_checks = arm == Arm::Guarded && !args.no_ablation;
     let at_home = || Selection { arms: vec![arm], ..selection }.trials_at_home(&suite);
     let ablated = if has_checks { at_home() } else { Vec::new() };
-    Ok(Prepared { suite, arm, trials, ablated, waivers, baseline, today })
+    Ok(Prepared { suite, arm, trials, ablated, waivers, baseline, today, stop })
 }
 
 fn waivers(args: &QualifyArgs, suite: &Suite, common: &Common, screen: &Screen) -> Result<Waivers, String> {
@@ -169,7 +172,7 @@ fn today() -> Result<Day, String> {
 }
 
 fn play(args: &QualifyArgs, prepared: &Prepared, screen: &Screen) -> u8 {
-    let Prepared { suite, arm, trials, ablated, waivers, baseline, today } = prepared;
+    let Prepared { suite, arm, trials, ablated, waivers, baseline, today, stop } = prepared;
     if trials.is_empty() {
         screen::note("no case matches; `gateproof list` shows what there is");
         return exit::NOTHING;
@@ -186,7 +189,6 @@ fn play(args: &QualifyArgs, prepared: &Prepared, screen: &Screen) -> u8 {
         }
     };
     let format = if args.json { Format::Json } else { args.format };
-    let stop = progress::listen();
     let stands = suite.outside.as_ref().is_some_and(|gate| gate.standing.is_some());
     let jobs = if stands { Some(1) } else { args.jobs.map(NonZeroUsize::get) };
     let saved = match args.transcripts.open(suite, trials.len()) {
@@ -197,7 +199,7 @@ fn play(args: &QualifyArgs, prepared: &Prepared, screen: &Screen) -> u8 {
         Player { screen, quiet: format == Format::Json, jobs, stop: stop.clone(), transcripts: saved.as_ref() };
     let mut batch = player.play(trials, |_| None);
     player.ablate(ablated, &mut batch);
-    let timing = (!batch.interrupted).then(|| measure::measure(trials, &batch.records, &stop)).flatten();
+    let timing = (!batch.interrupted).then(|| measure::measure(trials, &batch.records, stop)).flatten();
     let costs = timing.as_ref().map(|measured| measured.costs.clone()).unwrap_or_default();
     let mut document = report::document(suite, &batch.records, !ablated.is_empty() && !batch.interrupted);
     let admission = admission(&Evidence {

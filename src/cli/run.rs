@@ -20,6 +20,7 @@ use crate::{
     case::Level,
     plan::{Arm, Outside, Selection, Suite, Trial},
     report::{self, Document, style::Tone},
+    runner::Stop,
     score::{Record, Standing},
     transport,
 };
@@ -119,14 +120,15 @@ pub(super) fn run(args: &RunArgs, common: &Common, screen: &Screen) -> u8 {
         screen::note(&format!("error: {error}"));
         return exit::USAGE;
     }
+    let stop = progress::listen();
     // Each suite is played through the same gate, which is looked at once.
-    let gate = gate.map(|gate| gates::probed(gate, screen));
+    let gate = gate.map(|gate| gates::probed(gate, &stop, screen));
     let through = |suite: Suite| match &gate {
         Some(gate) => suite.through(gate.clone()),
         None => suite,
     };
     if args.live.is_empty() {
-        return play(args, &through(suite), common, screen);
+        return play(args, &through(suite), common, (&stop, screen));
     }
     let mut ready = Vec::new();
     for name in &args.live {
@@ -143,7 +145,7 @@ pub(super) fn run(args: &RunArgs, common: &Common, screen: &Screen) -> u8 {
     for live in ready {
         let name = live.name.clone();
         match Suite::load(&common.corpus).and_then(|suite| suite.on_live(live)) {
-            Ok(suite) => codes.push(play(args, &through(suite), common, screen)),
+            Ok(suite) => codes.push(play(args, &through(suite), common, (&stop, screen))),
             Err(error) => {
                 screen::note(&format!("error: the cases don't fit {name}: {error}"));
                 return exit::USAGE;
@@ -180,14 +182,13 @@ fn arms(args: &RunArgs, suite: &Suite) -> Vec<Arm> {
 }
 
 /// Plays one suite and reports it.
-fn play(args: &RunArgs, suite: &Suite, common: &Common, screen: &Screen) -> u8 {
+fn play(args: &RunArgs, suite: &Suite, common: &Common, (stop, screen): (&Stop, &Screen)) -> u8 {
     let (trials, ablated) =
         if args.reference { (reference::trials(suite), reference::ablated(suite)) } else { trials(args, suite) };
     if trials.is_empty() {
         screen::note("no case matches; `gateproof list` shows what there is");
         return exit::NOTHING;
     }
-    let stop = progress::listen();
     let folder = match (args.reference, &suite.live, &args.reports) {
         (true, ..) => common.corpus.join(reference::FOLDER),
         (false, Some(live), Some(folder)) if args.live.len() > 1 => folder.join(format!("live-{}", live.name)),
@@ -230,7 +231,7 @@ fn play(args: &RunArgs, suite: &Suite, common: &Common, screen: &Screen) -> u8 {
     // What is published is the same each time, and nobody waits for the times of
     // a run that they ended.
     if !args.reference && !batch.interrupted {
-        document.timing = measure::measure(&trials, &batch.records, &stop).map(|measured| measured.timing);
+        document.timing = measure::measure(&trials, &batch.records, stop).map(|measured| measured.timing);
     }
     screen::say(&match format {
         Format::Terminal => report::terminal::render(&document, screen.out),

@@ -178,6 +178,43 @@ fn no_shape_hides_that_the_server_got_it() {
 }
 
 #[test]
+fn a_denied_call_is_known_again_by_its_tool_and_by_its_content() {
+    let no = || reply(r#"{"jsonrpc":"2.0","id":2,"error":{"code":-32000,"message":"no"}}"#);
+    let elsewhere = DELETE.replace("{}", r#"{"id":7}"#).replace("\"id\":2", "\"id\":9");
+    // Written anew on the way, under another id.
+    let mut rewritten = Play::new();
+    rewritten.step("delete", DELETE, None, no());
+    rewritten.crossed(Leg::Upstream, Direction::Requestward, &elsewhere);
+    // In place of another call of the same tool, which never came.
+    let mut exchanged = Play::new();
+    exchanged.step("delete", DELETE, None, no());
+    exchanged.crossed(Leg::Upstream, Direction::Requestward, DELETE);
+    exchanged.step("other", &elsewhere, None, Answer::Silence);
+    for mut play in [rewritten, exchanged] {
+        play.step("read", READ, Some(NOTE), reply(NOTE));
+        for verdict in both(&attack(), &play) {
+            assert_eq!((verdict.status, verdict.requests_for_denied), (Status::Fail, 1), "{verdict:?}");
+        }
+    }
+}
+
+#[test]
+fn a_control_that_does_not_hold_blocks() {
+    let controlled = |control: &str| {
+        let rest = "steps = [{ open = {} }, { call = { as = \"read\", tool = \"read\" } }]\n[expect]\n\
+                    utility = [{ unchanged = { of = \"read\" } }]\n";
+        case("benign", &format!("{rest}control = [{{ client-got = {{ text = \"{control}\" }} }}]\n"))
+    };
+    let mut play = Play::new();
+    play.step("read", READ, Some(NOTE), reply(NOTE));
+    for (control, status) in [("milk", Status::Pass), ("honey", Status::Blocked)] {
+        for verdict in both(&controlled(control), &play) {
+            assert_eq!(verdict.status, status, "{control}: {:?}", verdict.reasons);
+        }
+    }
+}
+
+#[test]
 fn harm_is_harm_in_a_refusals_shape() {
     for answer in [
         reply(r#"{"jsonrpc":"2.0","id":2,"error":{"code":-32000,"message":"no, it is deleted"}}"#),

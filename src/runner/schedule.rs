@@ -31,7 +31,7 @@ impl Stop {
         self.flag.load(Ordering::SeqCst)
     }
 
-    async fn stopped(&self) {
+    pub(super) async fn stopped(&self) {
         loop {
             let wake = self.wake.notified();
             if self.is_stopped() {

@@ -13,6 +13,7 @@ use crate::{
     judge::{Outcome, Status},
     plan::{Arm, Suite},
     score::{Cost, Record, Standing},
+    transport,
 };
 
 /// What comes of it.
@@ -105,30 +106,28 @@ pub struct Admission {
 }
 
 /// Decides, in this order: HOLD without a verdict on the gate if a control failed,
-/// a shard is missing, digests differ, or a must case is blocked or untested;
+/// a shard is missing, digests differ, there is no must case, or one is blocked or
+/// untested (no waiver makes up for what was not selected or could not be judged;
+/// one may cover what can't be played on this gate);
 /// HOLD on any must failure that is not waived, any leak, a limit exceeded, a must
 /// regression, or a waiver that holds no more; else ADMIT WITH WAIVERS, or ADMIT.
 pub fn admission(evidence: &Evidence<'_>) -> Admission {
     let cases = cases(evidence);
     let mut reasons = controls(evidence);
-    reasons.extend(scope(evidence));
+    reasons.extend(scope(evidence, cases.len()));
     let mut waived = Vec::new();
     let mut used = BTreeSet::new();
     let mut passed = 0;
     for (id, trials) in &cases {
-        let Some(reason) = of_case(id, trials) else {
+        let Some(reason) = of_case(id, trials, evidence) else {
             passed += 1;
             continue;
         };
-        match evidence.waivers.0.iter().find(|waiver| waiver.covers(id)) {
-            Some(waiver) => {
-                used.insert(waiver.id.as_str());
-                if waiver.expires >= evidence.today {
-                    waived.push(of_waiver(waiver, &reason));
-                } else {
-                    reasons.push(reason);
-                }
-            }
+        let covering = || evidence.waivers.0.iter().filter(|waiver| waiver.covers(id));
+        used.extend(covering().map(|waiver| waiver.id.as_str()));
+        let may_waive = reason.why != Why::Blocked && unplayed(trials, evidence).is_empty();
+        match covering().find(|waiver| may_waive && waiver.expires >= evidence.today) {
+            Some(waiver) => waived.push(of_waiver(waiver, &reason)),
             None => reasons.push(reason),
         }
     }
@@ -179,7 +178,18 @@ fn controls(evidence: &Evidence<'_>) -> Vec<Reason> {
     .collect()
 }
 
-fn scope(evidence: &Evidence<'_>) -> Vec<Reason> {
+/// The transports that a must case is for and was not played on. A gate of somebody
+/// else's has but the one that it is reached over.
+fn unplayed((case, trials): &(&Case, Vec<&Record>), evidence: &Evidence<'_>) -> Vec<&'static str> {
+    let due = match &evidence.suite.outside {
+        Some(gate) => vec![gate.front()],
+        None => case.body.transports.clone(),
+    };
+    let was_played = |kind: transport::Kind| trials.iter().any(|record| record.transport == kind);
+    due.into_iter().filter(|kind| !was_played(*kind)).map(transport::Kind::as_str).collect()
+}
+
+fn scope(evidence: &Evidence<'_>, must_total: usize) -> Vec<Reason> {
     let reason = |why, what: String, next: &str| Reason {
         why,
         case: String::new(),
@@ -191,6 +201,10 @@ fn scope(evidence: &Evidence<'_>) -> Vec<Reason> {
     if evidence.is_shard {
         let what = "only one shard of the cases was played".to_owned();
         reasons.push(reason(Why::Shard, what, "play all of them in one run, without --partition"));
+    }
+    if must_total == 0 {
+        let what = "the corpus has no must case, so nothing speaks for the gate".to_owned();
+        reasons.push(reason(Why::Untested, what, "name a corpus that has some (--corpus)"));
     }
     let corpus = evidence.suite.digest();
     if let Some(baseline) = evidence.baseline.filter(|baseline| !baseline.is_of(corpus)) {
@@ -206,24 +220,26 @@ fn scope(evidence: &Evidence<'_>) -> Vec<Reason> {
 }
 
 /// What a must case came to; `None` where it passed wherever it was played.
-fn of_case(id: &str, (case, trials): &(&Case, Vec<&Record>)) -> Option<Reason> {
+fn of_case(id: &str, known: &(&Case, Vec<&Record>), evidence: &Evidence<'_>) -> Option<Reason> {
+    let (case, trials) = known;
     let look = format!("`gateproof explain {id}` tells what it is about");
-    if trials.is_empty() {
-        return Some(Reason {
+    let missing = || {
+        let transports = unplayed(known, evidence);
+        (!transports.is_empty()).then(|| Reason {
             why: Why::Untested,
             case: id.to_owned(),
-            transports: Vec::new(),
+            transports: if trials.is_empty() { Vec::new() } else { transports },
             what: "it was not selected".to_owned(),
             next: "play it: leave filters and --transport out".to_owned(),
-        });
-    }
+        })
+    };
     let of = |status: Status| trials.iter().filter(move |record| record.status() == status).copied();
     // A failure weighs more than what is not known.
-    let (why, found): (_, Vec<&Record>) =
-        [(Why::Failed, Status::Fail), (Why::Blocked, Status::Blocked), (Why::Untested, Status::Untested)]
-            .into_iter()
-            .map(|(why, status)| (why, of(status).collect::<Vec<_>>()))
-            .find(|(_, found)| !found.is_empty())?;
+    let found = [(Why::Failed, Status::Fail), (Why::Blocked, Status::Blocked), (Why::Untested, Status::Untested)]
+        .into_iter()
+        .map(|(why, status)| (why, of(status).collect::<Vec<_>>()))
+        .find(|(_, found)| !found.is_empty());
+    let Some((why, found)) = found else { return missing() };
     let next = match (why, case.body.kind, case.body.by.as_deref()) {
         (Why::Failed, Kind::Attack, Some(by)) => {
             format!("the gate must stop it, as {by} would (`gateproof explain {by}`); {look}")
@@ -292,10 +308,11 @@ fn limits(evidence: &Evidence<'_>) -> Vec<Reason> {
             case: String::new(),
             transports: Vec::new(),
             what: format!(
-                "{} honest cases are not served, {} are allowed: {} …",
+                "honest cases that are not served: {}, allowed: {} ({}{})",
                 alarms.len(),
                 evidence.limits.false_alarms,
-                names.join(", ")
+                names.join(", "),
+                if alarms.len() > names.len() { ", …" } else { "" }
             ),
             next: "the gate must let honest work through, or the limit be raised (--max-false-alarms)".to_owned(),
         });

@@ -5,7 +5,7 @@ mod read;
 use std::{collections::BTreeMap, sync::Arc};
 
 use self::read::{Heard, more, session};
-use super::super::{Settings, play};
+use super::super::{Settings, Stop, play};
 use crate::{
     case,
     endpoint::Prototype,
@@ -48,8 +48,9 @@ impl Probed {
     }
 }
 
-/// Plays honest sessions through a gate and says what survived.
-pub fn probe(outside: &Outside, settings: &Settings) -> Probed {
+/// Plays honest sessions through a gate and says what survived. Once it is stopped,
+/// what was started ends with it.
+pub fn probe(outside: &Outside, settings: &Settings, stop: &Stop) -> Probed {
     let outside = Arc::new(outside.clone());
     let broken = |why: String| Probed { broken: Some(why), ..Probed::default() };
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
@@ -58,7 +59,13 @@ pub fn probe(outside: &Outside, settings: &Settings) -> Probed {
     };
     let played = |name: &str, text: &str, pages: bool| -> Result<Transcript, String> {
         let trial = trial(&outside, name, text, pages)?;
-        Ok(runtime.block_on(play(&trial, settings)).transcript)
+        runtime.block_on(async {
+            tokio::select! {
+                biased;
+                played = play(&trial, settings) => Ok(played.transcript),
+                () = stop.stopped() => Err("the run was interrupted".to_owned()),
+            }
+        })
     };
     let probed = match played("session", SESSION, false) {
         Ok(transcript) => session(&Heard::new(&transcript)),
