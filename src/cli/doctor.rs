@@ -188,7 +188,7 @@ fn controls(home: (&[Trial], &[Record]), http: (&[Trial], &[Record])) -> Vec<(De
         let trials = match control {
             Control::PassThrough | Control::Dead | Control::Hanging => home.0,
             Control::DenyAll | Control::CannedYes => &everywhere,
-            Control::Leaky => &leaks,
+            Control::Leaky | Control::Mute => &leaks,
             Control::WrongReason => &attacks,
         };
         (deadlines(control), in_arm(trials, Arm::Control(control)))
@@ -209,7 +209,7 @@ fn deadlines(control: Control) -> Deadlines {
         ..Deadlines::default()
     };
     match control {
-        Control::Hanging => brief(10),
+        Control::Hanging | Control::Mute => brief(10),
         Control::Dead | Control::DenyAll | Control::CannedYes => brief(200),
         Control::PassThrough | Control::Leaky | Control::WrongReason => Deadlines::default(),
     }

@@ -1,6 +1,7 @@
 //! `qualify`: whether a gate may be admitted.
 
 use std::{
+    io::Read as _,
     num::NonZeroUsize,
     path::{Path, PathBuf},
     time::{Duration, SystemTime},
@@ -28,6 +29,9 @@ use crate::{
     score::{Admission, Baseline, Day, Evidence, Limits, Verdict, Waivers, admission},
     transport,
 };
+
+/// The longest baseline that is read, in bytes: far more than any report has.
+const MOST_BASELINE: u64 = 1 << 30;
 
 /// The file of waivers that is read where none is named.
 const WAIVERS: &str = "waivers.toml";
@@ -122,6 +126,13 @@ fn prepared(args: &QualifyArgs, suite: Suite, common: &Common, screen: &Screen) 
     let arm = if gate.is_some() { Arm::Outside } else { Arm::Guarded };
     let baseline = args.baseline.as_deref().map(|path| baseline(path, arm)).transpose()?;
     let today = today()?;
+    let transports = match (&gate, args.transports.as_slice()) {
+        (None, []) => transport::Kind::ALL.to_vec(),
+        (None, given) => given.to_vec(),
+        (Some(gate), []) => vec![gate.front()],
+        (Some(gate), [kind]) if *kind == gate.front() => vec![*kind],
+        (Some(gate), _) => return Err(format!("error: the gate is reached over {} alone", gate.front())),
+    };
     let stop = progress::listen();
     let suite = match gate {
         Some(gate) => suite.through(gates::probed(gate, &stop, screen)),
@@ -130,13 +141,6 @@ fn prepared(args: &QualifyArgs, suite: Suite, common: &Common, screen: &Screen) 
     let must = "level(must)".parse().map_err(|error| format!("error: {error}"))?;
     let filter =
         if args.must_only { Filter::And(Box::new(args.chosen.filter()), Box::new(must)) } else { args.chosen.filter() };
-    let transports = match (&suite.outside, args.transports.as_slice()) {
-        (None, []) => transport::Kind::ALL.to_vec(),
-        (None, given) => given.to_vec(),
-        (Some(gate), []) => vec![gate.front()],
-        (Some(gate), [kind]) if *kind == gate.front() => vec![*kind],
-        (Some(gate), _) => return Err(format!("error: the gate is reached over {} alone", gate.front())),
-    };
     // What a gate of somebody else's adds is told from nothing in the middle.
     let control = if arm == Arm::Outside { Arm::Direct } else { Arm::Naive };
     let selection =
@@ -161,7 +165,9 @@ fn waivers(args: &QualifyArgs, suite: &Suite, common: &Common, screen: &Screen) 
 
 fn baseline(path: &Path, arm: Arm) -> Result<Baseline, String> {
     let shown = path.display();
-    let text = std::fs::read_to_string(path).map_err(|error| format!("error: {shown}: {error}"))?;
+    let mut text = String::new();
+    let file = std::fs::File::open(path).map_err(|error| format!("error: {shown}: {error}"))?;
+    file.take(MOST_BASELINE).read_to_string(&mut text).map_err(|error| format!("error: {shown}: {error}"))?;
     Baseline::read(&text, &arm.to_string()).map_err(|error| format!("error: {shown}: {error}; nothing was run"))
 }
 
@@ -184,7 +190,7 @@ fn play(args: &QualifyArgs, prepared: &Prepared, screen: &Screen) -> u8 {
     let outputs = match (!args.no_reports).then(|| Outputs::open(&folder)).transpose() {
         Ok(outputs) => outputs,
         Err(error) => {
-            screen::note(&format!("error: can't write reports: {error}"));
+            screen::note(&format!("error: can't write reports to {}: {error}", folder.display()));
             return exit::USAGE;
         }
     };

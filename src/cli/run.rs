@@ -203,7 +203,7 @@ fn play(args: &RunArgs, suite: &Suite, common: &Common, (stop, screen): (&Stop, 
     let outputs = match (!args.no_reports).then(|| Outputs::open(&folder)).transpose() {
         Ok(outputs) => outputs,
         Err(error) => {
-            screen::note(&format!("error: can't write reports: {error}"));
+            screen::note(&format!("error: can't write reports to {}: {error}", folder.display()));
             return exit::USAGE;
         }
     };

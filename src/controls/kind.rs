@@ -6,7 +6,7 @@ use super::{
     answering::{CannedYes, DenyAll},
     leaky::Leaky,
     mutant::{Blind, Hollow, Zealous},
-    silent::{Dead, Hanging},
+    silent::{Dead, Hanging, Mute},
     wrong_reason::WrongReason,
 };
 use crate::gate::{CheckId, CheckSet, Gate, Guarded, Naive};
@@ -26,14 +26,24 @@ pub enum Control {
     Hanging,
     /// Refuses as the reference gate does, and forwards what it refused.
     Leaky,
+    /// Refuses as the reference gate does, and tells nobody.
+    Mute,
     /// Decides as the reference gate does, and names another check for it.
     WrongReason,
 }
 
 impl Control {
     /// All of them.
-    pub const ALL: [Self; 7] =
-        [Self::PassThrough, Self::DenyAll, Self::Dead, Self::CannedYes, Self::Hanging, Self::Leaky, Self::WrongReason];
+    pub const ALL: [Self; 8] = [
+        Self::PassThrough,
+        Self::DenyAll,
+        Self::Dead,
+        Self::CannedYes,
+        Self::Hanging,
+        Self::Leaky,
+        Self::Mute,
+        Self::WrongReason,
+    ];
 
     /// Its name.
     pub fn as_str(self) -> &'static str {
@@ -44,6 +54,7 @@ impl Control {
             Self::CannedYes => "canned-yes",
             Self::Hanging => "hanging",
             Self::Leaky => "leaky",
+            Self::Mute => "mute",
             Self::WrongReason => "wrong-reason",
         }
     }
@@ -57,13 +68,14 @@ impl Control {
             Self::CannedYes => "answers every request with a success that it made up",
             Self::Hanging => "takes everything and answers nothing",
             Self::Leaky => "refuses as the reference gate does, and forwards what it refused",
+            Self::Mute => "refuses as the reference gate does, and tells nobody",
             Self::WrongReason => "decides as the reference gate does, and names another check for it",
         }
     }
 
     /// Whether the reference gate is in it.
     pub fn wraps_reference(self) -> bool {
-        matches!(self, Self::Leaky | Self::WrongReason)
+        matches!(self, Self::Leaky | Self::Mute | Self::WrongReason)
     }
 
     /// The gate; `reference` is the one that it wraps, where it does.
@@ -75,6 +87,7 @@ impl Control {
             Self::CannedYes => Box::new(CannedYes),
             Self::Hanging => Box::new(Hanging),
             Self::Leaky => Box::new(Leaky::new(reference)),
+            Self::Mute => Box::new(Mute::new(reference)),
             Self::WrongReason => Box::new(WrongReason::new(reference)),
         }
     }

@@ -1,6 +1,6 @@
 //! Gates that say nothing.
 
-use crate::gate::{Decision, Event, Gate, Ruling};
+use crate::gate::{Decision, Event, Gate, Guarded, Ruling};
 
 /// Opens no server, so that the client's connection is closed.
 #[derive(Debug)]
@@ -23,6 +23,26 @@ impl Gate for Hanging {
         match event {
             Event::Opening(_) | Event::Approval(_) | Event::Consent(_) => Ruling::forward(),
             Event::Head(_) | Event::Hop(_) | Event::Passing(_) => swallow(),
+        }
+    }
+}
+
+/// Decides as the reference gate does, and keeps its refusals to itself.
+#[derive(Debug)]
+pub(super) struct Mute(Guarded);
+
+impl Mute {
+    pub(super) fn new(reference: Guarded) -> Self {
+        Self(reference)
+    }
+}
+
+impl Gate for Mute {
+    fn decide(&mut self, event: &Event<'_>) -> Ruling {
+        let ruling = self.0.decide(event);
+        match ruling.decision {
+            Decision::Refuse { .. } => Ruling { decision: swallow().decision, ..ruling },
+            Decision::Forward | Decision::Rewrite(_) => ruling,
         }
     }
 }

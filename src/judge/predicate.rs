@@ -52,8 +52,27 @@ pub(super) fn served(predicate: &Predicate, transcript: &Transcript, first: &Ser
     match predicate {
         Predicate::Not(inner) if manner == Manner::Substance => !served_not(inner, transcript, first),
         Predicate::Any(any) => any.iter().any(|inner| served(inner, transcript, first, manner)),
+        Predicate::Reply(wants) => {
+            // A success that something in the way made up serves nobody.
+            let own = |mark: &&Mark| reply_is(wants, mark) && !is_made_up(mark, transcript);
+            holds(predicate, transcript, first, manner) && transcript.marked(&wants.of).any(|mark| own(&mark))
+                || wants.exactly == Some(0) && holds(predicate, transcript, first, manner)
+        }
         other => holds(other, transcript, first, manner),
     }
+}
+
+/// Whether a call was answered with a success, and no call of that tool ever came to
+/// its server.
+fn is_made_up(mark: &Mark, transcript: &Transcript) -> bool {
+    let is_call = |crossing: &Crossing| {
+        crossing.server == mark.server
+            && crossing.message.method() == mark.method.as_deref()
+            && crossing.message.called_tool() == mark.tool.as_deref()
+    };
+    mark.method.as_deref() == Some("tools/call")
+        && Reading::of(mark) == Reading::Success
+        && !transcript.at_server().any(is_call)
 }
 
 /// Whether what must not be so is so, whatever became of bytes.

@@ -283,6 +283,21 @@ fn a_dead_gate_passes_nothing() {
 }
 
 #[test]
+fn a_success_that_no_server_was_asked_for_serves_nobody() {
+    let case = honest(r#"[{ reply = { of = "read", ok = true, text = "milk" } }]"#);
+    let mut play = Play::new();
+    play.step("read", READ, None, reply(NOTE));
+    for verdict in both(&case, &play) {
+        assert_eq!((verdict.status, verdict.served), (Status::Fail, false));
+    }
+    let mut play = Play::new();
+    play.step("read", READ, Some(NOTE), reply(ANEW));
+    for verdict in both(&case, &play) {
+        assert_eq!((verdict.status, verdict.served), (Status::Pass, true));
+    }
+}
+
+#[test]
 fn json_written_anew_serves_in_substance_and_is_not_faithful() {
     let case = honest(r#"[{ unchanged = { of = "read" } }]"#);
     let mut play = Play::new();

@@ -1,6 +1,6 @@
 //! Connects a client to its servers, directly or through a gate, on any transport.
 
-use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
+use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 
@@ -302,12 +302,21 @@ impl Wiring {
     }
 }
 
-/// A listener on this port, or on a free one.
+/// A listener on this port, or on a free one. The trial before may still be on its
+/// way out of the port.
 async fn listener(port: Option<u16>) -> Result<Listener, String> {
-    match port {
-        None => Listener::bind().await.map_err(|error| error.to_string()),
-        Some(port) => Listener::bind_at(port).await.map_err(|error| format!("port {port}: {error}")),
+    const LOOKS: u32 = 100;
+    const PAUSE: Duration = Duration::from_millis(20);
+    let Some(port) = port else { return Listener::bind().await.map_err(|error| error.to_string()) };
+    let mut bound = Listener::bind_at(port).await;
+    for _ in 1..LOOKS {
+        if !bound.as_ref().is_err_and(|error| error.kind() == std::io::ErrorKind::AddrInUse) {
+            break;
+        }
+        tokio::time::sleep(PAUSE).await;
+        bound = Listener::bind_at(port).await;
     }
+    bound.map_err(|error| format!("port {port}: {error}"))
 }
 
 /// Where the host read the launch.

@@ -180,6 +180,13 @@ fn answer(control: Control, records: &[&Record], measure: &BTreeMap<Key<'_>, &Re
                 vec![count("leaks found", true, due.map(|(record, _)| (record, is_caught_leaking(record))))],
             )
         }
+        Control::Mute => {
+            let due = known().filter(|(_, guarded)| denied_before(guarded));
+            (
+                "fails wherever a denial was due",
+                vec![count("passed", false, due.map(|(record, _)| (record, passes(record))))],
+            )
+        }
         Control::WrongReason => {
             let stopped = of(Kind::Attack).filter(|record| record.attribution().is_some());
             let as_named = |record: &Record| record.attribution() == Some(Attribution::AsNamed);

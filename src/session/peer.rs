@@ -6,13 +6,14 @@ use std::{
 };
 
 use bytes::Bytes;
+use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use crate::{
     case::{OwnHeaders, Until},
     protocol::{Direction, Id, Leg, Message, ServerName, Shape},
     transcript::{Answer, Crossing, Dress, Event, Recorder},
-    transport::{Carrier, Connection, Exchange, Form, Frame, Headers, Verb, header},
+    transport::{Carrier, Close, Connection, Exchange, Form, Frame, Headers, Verb, header},
 };
 
 /// Something a step waits for.
@@ -48,7 +49,16 @@ pub(super) struct Peer {
     pub(super) answers: BTreeMap<String, String>,
     /// HTTP requests whose response has not ended.
     pub(super) open_exchanges: BTreeSet<Exchange>,
+    /// What was taken in so far, in bytes.
+    pub(super) taken: usize,
 }
+
+/// The most that is taken in of one connection, in bytes: everything is kept for the
+/// judge, and no session of the corpus comes near it.
+const MOST: usize = 64 << 20;
+
+/// What keeping a message costs beside its bytes.
+const BESIDE: usize = 512;
 
 impl Peer {
     /// Sends a message, records it, and says when it was handed on.
@@ -92,6 +102,17 @@ impl Peer {
         sent
     }
 
+    /// Hangs up on an end that says more than can be kept; says whether that is so.
+    pub(super) fn is_flooded(&mut self) -> bool {
+        if self.taken <= MOST {
+            return false;
+        }
+        let _ = self.connection.close.set(Close::Broken(format!("hung up: it said more than {MOST} bytes")));
+        self.connection.incoming.close();
+        self.connection.outgoing = mpsc::channel(1).0;
+        true
+    }
+
     /// Opens the stream on which the server speaks unasked (HTTP only).
     pub(super) async fn open_stream(&mut self, exchange: Exchange) {
         if self.http {
@@ -104,6 +125,7 @@ impl Peer {
     /// the client must answer (a request of the server's).
     pub(super) fn take(&mut self, recorder: &Recorder, frame: &Frame, awaited: &mut [Awaited]) -> Option<Bytes> {
         let at = Instant::now();
+        self.taken += frame.body.len() + BESIDE;
         let (status, form) = match &frame.carrier {
             Carrier::Reply { head, form } => (Some(head.status), *form),
             _ => (None, Form::Event),

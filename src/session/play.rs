@@ -29,11 +29,19 @@ pub struct Deadlines {
     /// What the answer to an opening may take besides: whatever stands in the
     /// middle may have to start first.
     pub start: Duration,
+    /// Before the session is closed, where a request had to be denied: a gate that
+    /// sends it on all the same may do so late.
+    pub linger: Duration,
 }
 
 impl Default for Deadlines {
     fn default() -> Self {
-        Self { step: Duration::from_secs(5), settle: Duration::from_millis(300), start: Duration::ZERO }
+        Self {
+            step: Duration::from_secs(5),
+            settle: Duration::from_millis(300),
+            start: Duration::ZERO,
+            linger: Duration::ZERO,
+        }
     }
 }
 
@@ -99,6 +107,10 @@ impl<'a, W: World> Session<'a, W> {
         let case = self.case;
         for step in &case.body.steps {
             self.step(step, None).await?;
+        }
+        // Who sends on what it denied may take its time over it.
+        if case.body.expect.refusal.as_ref().is_some_and(|refusal| refusal.stage == case::Stage::Request) {
+            tokio::time::sleep(self.deadlines.linger).await;
         }
         for (_, peer) in std::mem::take(&mut self.peers) {
             self.close(peer).await;
@@ -196,6 +208,10 @@ impl<'a, W: World> Session<'a, W> {
     async fn receive(&mut self, server: &ServerName, awaited: &mut [Awaited], deadline: Instant) -> Result<(), String> {
         while awaited.iter().any(|waits| waits.answer.is_none()) {
             let peer = self.peers.get_mut(server).ok_or_else(|| format!("{server} was not opened"))?;
+            // Where something always comes, waiting for it never times out.
+            if Instant::now() > deadline {
+                return Ok(());
+            }
             let Ok(frame) = tokio::time::timeout_at(deadline, peer.connection.incoming.recv()).await else {
                 return Ok(());
             };
@@ -207,7 +223,11 @@ impl<'a, W: World> Session<'a, W> {
                 self.recorder.event(Event::Closed { leg: Leg::Downstream, server: server.clone(), reason });
                 return Ok(());
             };
-            if let Some(reply) = peer.take(&self.recorder, &frame, awaited) {
+            let reply = peer.take(&self.recorder, &frame, awaited);
+            if peer.is_flooded() {
+                continue;
+            }
+            if let Some(reply) = reply {
                 self.next += 1;
                 peer.send(&self.recorder, Exchange(self.next), reply, Verb::Post, &OwnHeaders::new()).await;
             }
@@ -233,6 +253,7 @@ impl<'a, W: World> Session<'a, W> {
                 headers,
                 answers: self.answers(),
                 open_exchanges: std::collections::BTreeSet::new(),
+                taken: 0,
             };
             self.peers.insert(server.clone(), peer);
         }
@@ -345,6 +366,9 @@ impl<'a, W: World> Session<'a, W> {
             deadline = Instant::now() + self.deadlines.settle;
             let arrived = frame.body == text;
             let reply = peer.take(&self.recorder, &frame, &mut []);
+            if peer.is_flooded() {
+                return;
+            }
             let answers = reply.as_ref().and_then(|reply| Message::new(reply.clone()).id().cloned());
             if let Some(reply) = reply {
                 self.next += 1;

@@ -49,6 +49,7 @@ pub(in crate::runner) async fn attempt(trial: &Trial, settings: &Settings, recor
         step: outside.step().max(live_start(&trial.prepared)),
         settle: settings.deadlines.settle.max(SETTLE),
         start: outside.start(),
+        linger: SETTLE,
     };
     let session = Session::new(&trial.prepared.case, trial.revision, recorder.clone(), deadlines, world);
     let mut world = session.play().await?;

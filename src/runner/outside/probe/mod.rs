@@ -4,7 +4,7 @@ mod read;
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use self::read::{Heard, more, session};
+use self::read::{Heard, more, session, unopened};
 use super::super::{Settings, Stop, play};
 use crate::{
     case,
@@ -18,6 +18,8 @@ use crate::{
 
 /// The fixture that is served, as authored.
 const SERVER: &str = include_str!("server.toml");
+/// The session that is opened and no more.
+const OPEN: &str = include_str!("open.toml");
 /// The session with most of it.
 const SESSION: &str = include_str!("session.toml");
 /// What needs a session of its own.
@@ -67,6 +69,16 @@ pub fn probe(outside: &Outside, settings: &Settings, stop: &Stop) -> Probed {
             }
         })
     };
+    // A gate that opens no session would be asked everything else in vain, each step
+    // until its deadline.
+    match played("open", OPEN, false) {
+        Ok(transcript) => {
+            if let Some(why) = unopened(&Heard::new(&transcript)) {
+                return broken(why);
+            }
+        }
+        Err(error) => return broken(error),
+    }
     let probed = match played("session", SESSION, false) {
         Ok(transcript) => session(&Heard::new(&transcript)),
         Err(error) => return broken(error),

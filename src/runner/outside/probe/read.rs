@@ -142,15 +142,27 @@ fn short(text: &str) -> String {
     if line.chars().count() <= MOST { line } else { line.chars().take(MOST).chain(['…']).collect() }
 }
 
+/// Why no session was opened; `None` where one was.
+pub(super) fn unopened(heard: &Heard<'_>) -> Option<String> {
+    if let Some(trouble) = heard.transcript.trouble() {
+        return Some(trouble.to_owned());
+    }
+    let is_open = heard.reply("open").is_some_and(|reply| reply.result().is_some());
+    (!is_open).then(|| format!("the gate opens no session: {}", heard.failed("open")))
+}
+
 /// What the first session says.
 pub(super) fn session(heard: &Heard<'_>) -> Probed {
     let broken = |why: String| Probed { broken: Some(why), ..Probed::default() };
-    if let Some(trouble) = heard.transcript.trouble() {
-        return broken(trouble.to_owned());
+    if let Some(why) = unopened(heard) {
+        return broken(why);
     }
-    let opened = heard.reply("open").filter(|reply| reply.result().is_some());
-    let Some(opened) = opened else { return broken(format!("the gate opens no session: {}", heard.failed("open"))) };
-    let version = opened.result().and_then(|result| result.member("protocolVersion")).and_then(Node::as_str);
+    let opened = heard.reply("open");
+    let version = opened
+        .as_ref()
+        .and_then(Message::result)
+        .and_then(|result| result.member("protocolVersion"))
+        .and_then(Node::as_str);
 
     let listing = heard.reply("tools");
     let tools = listing.as_ref().and_then(|reply| reply.result()?.member("tools")).map(Node::items);
