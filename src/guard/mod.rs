@@ -3,7 +3,8 @@
 //! A [`Watched`] gate is the reference gate with two promises around it: every
 //! ruling is in the audit log before it is carried out, and whatever goes wrong
 //! inside (a panic, a log that can't be written) closes the session instead of
-//! opening it. [`serve`] puts one between a client and a child process.
+//! opening it. [`serve`] puts one between a client and a child process; [`Web`] puts one before
+//! each session with a server over HTTP.
 
 pub mod audit;
 mod child;
@@ -11,6 +12,7 @@ mod line;
 mod told;
 mod watch;
 mod watched;
+mod web;
 mod world;
 
 pub use child::Child;
@@ -18,4 +20,5 @@ pub use line::{Manner, Outcome, serve};
 pub use told::{Told, told};
 pub use watch::{Broken, Watch};
 pub use watched::Watched;
+pub use web::{Host, Opened, Web};
 pub use world::ThisMachine;

@@ -68,7 +68,8 @@ impl Watch {
         let _ = self.0.subscribe().wait_for(done).await;
     }
 
-    pub(super) fn break_off(&self, why: Broken) {
+    /// The session has to be closed; the first reason counts.
+    pub fn break_off(&self, why: Broken) {
         self.0.send_modify(|state| {
             state.broken.get_or_insert(why);
         });

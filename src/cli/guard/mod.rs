@@ -3,17 +3,17 @@
 mod audit;
 mod policy;
 mod stdio;
+mod web;
 
-use std::{path::PathBuf, time::Duration};
+use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
 use clap::{Args, Subcommand};
 
 use super::{args::Common, screen::Screen};
 
-/// Puts the reference gate between a host and a server, on standard input and
-/// output.
+/// Puts the reference gate between a host and a server.
 ///
-/// The server is the command behind `--`; the host starts `gateproof guard …` in
+/// On standard input and output, the server is the command behind `--`; the host starts `gateproof guard …` in
 /// its place. Standard output carries the wire and nothing else. Of this
 /// program's environment, the server gets what the policy's `launch.env` names;
 /// without it, everything but variables that look like credentials or make a
@@ -67,6 +67,16 @@ struct What {
     /// How many seconds replies are waited for once the client has closed.
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
     patience: u64,
+    /// Listens here on HTTP instead (`127.0.0.1:0` for a free port; the URL is
+    /// printed on standard error), with a gate of its own for every session.
+    #[arg(long, value_name = "ADDR:PORT", requires = "upstream", conflicts_with_all = ["argv", "patience"])]
+    listen: Option<SocketAddr>,
+    /// The server that a listening guard stands before, as `http://host:port/mcp`.
+    #[arg(long, value_name = "URL", requires = "listen")]
+    upstream: Option<String>,
+    /// Lets it listen where others than this machine reach it.
+    #[arg(long, requires = "listen")]
+    allow_exposed: bool,
     /// The command that starts the server.
     #[arg(last = true, value_name = "COMMAND")]
     argv: Vec<String>,
@@ -82,6 +92,13 @@ impl What {
 pub(super) fn guard(args: &GuardArgs, _: &Common, screen: &Screen) -> u8 {
     match &args.verb {
         Some(GuardVerb::Audit(args)) => audit::audit(args),
-        None => stdio::run(&args.what, screen).unwrap_or_else(|code| code),
+        None => {
+            let What { listen, upstream, .. } = &args.what;
+            let code = match (listen, upstream) {
+                (Some(listen), Some(upstream)) => web::run(&args.what, *listen, upstream, screen),
+                _ => stdio::run(&args.what, screen),
+            };
+            code.unwrap_or_else(|code| code)
+        }
     }
 }

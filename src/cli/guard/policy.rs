@@ -75,6 +75,11 @@ impl Enforced {
         Session { number, server: self.server.clone(), policy: self.digest, observe: self.observe }
     }
 
+    /// The headers that name principals.
+    pub(super) fn principals(&self) -> Vec<String> {
+        self.rules.policy().server(&self.server).sessions.principals.clone()
+    }
+
     /// A gate at the start of a session.
     pub(super) fn gate(&self, session: &Session, watch: &Watch) -> SharedGate {
         let (rules, store, observe) = (self.rules.clone(), Arc::clone(&self.store), self.observe);

@@ -11,6 +11,7 @@ use crate::{
     gate::{Layer, Opening, Reach},
     guard::{Broken, Child, Outcome, Watch, audit::Ending, serve, told},
     protocol::{Message, strict::Node},
+    relay::SharedGate,
     transport::stdio,
 };
 
@@ -33,7 +34,7 @@ pub(super) fn run(what: &What, screen: &Screen) -> Result<u8, u8> {
 
 /// A panic of the gate says where it was and not what: its words may quote what
 /// it was looking at.
-fn quiet() {
+pub(super) fn quiet() {
     std::panic::set_hook(Box::new(|panic| {
         let place = panic.location().map(ToString::to_string).unwrap_or_default();
         screen::note(&format!("gateproof: a bug at {place}"));
@@ -61,15 +62,13 @@ async fn session(what: &What, enforced: &Enforced) -> u8 {
         env: environment(),
         layer: Layer::User,
     };
-    let opened = gate.open(&opening);
+    let opened = opened(&gate, &opening);
     if let Some(why) = watch.broken() {
         return end(Ending::Failed, broken(&why));
     }
     let env = match opened {
         Ok(env) => env,
-        Err(reply) => {
-            let why = reply.and_then(|reply| words(&Message::new(reply)));
-            let why = why.unwrap_or_else(|| "it is refused".to_owned());
+        Err(why) => {
             return end(Ending::Unopened, failed(&format!("{} is not started: {why}", enforced.server)));
         }
     };
@@ -102,7 +101,7 @@ fn environment() -> BTreeMap<String, String> {
 }
 
 /// Resolves at the first signal that asks this program to end.
-fn stopped() -> std::io::Result<impl Future<Output = ()>> {
+pub(super) fn stopped() -> std::io::Result<impl Future<Output = ()>> {
     use tokio::signal::unix::{SignalKind, signal};
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
@@ -116,17 +115,24 @@ fn stopped() -> std::io::Result<impl Future<Output = ()>> {
     })
 }
 
-/// The gate's words in one of its refusals.
+/// The environment to start the server with, or the gate's words.
+pub(super) fn opened(gate: &SharedGate, opening: &Opening) -> Result<BTreeMap<String, String>, String> {
+    gate.open(opening).map_err(|reply| {
+        let why = reply.and_then(|reply| words(&Message::new(reply)));
+        why.unwrap_or_else(|| "it is refused".to_owned())
+    })
+}
+
 fn words(reply: &Message) -> Option<String> {
     reply.error()?.member("message").and_then(Node::as_str).map(str::to_owned)
 }
 
-fn failed(what: &str) -> u8 {
+pub(super) fn failed(what: &str) -> u8 {
     screen::note(&format!("error: {what}"));
     exit::FAILED
 }
 
-fn broken(why: &Broken) -> u8 {
+pub(super) fn broken(why: &Broken) -> u8 {
     screen::note(&format!("error: {why}; the session is closed"));
     exit::BUG
 }
