@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail loudly")]
 
 use std::{
+    fmt::Write as _,
     io::{BufRead as _, BufReader, Read as _, Write as _},
     net::{TcpListener, TcpStream},
     process::{Child, Command, Stdio},
@@ -63,6 +64,14 @@ impl Said {
     }
 }
 
+/// How a server names its sessions.
+#[derive(Clone, Copy)]
+enum Ids {
+    None,
+    Own,
+    Same,
+}
+
 /// A server over HTTP, and what reached it.
 struct Server {
     url: String,
@@ -70,7 +79,7 @@ struct Server {
 }
 
 impl Server {
-    fn start(with_sessions: bool) -> Self {
+    fn start(ids: Ids) -> Self {
         let socket = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}/mcp", socket.local_addr().unwrap());
         let (seen, opened) = (Arc::<Mutex<Vec<String>>>::default(), Arc::<AtomicUsize>::default());
@@ -78,7 +87,7 @@ impl Server {
         std::thread::spawn(move || {
             for stream in socket.incoming() {
                 let (kept, opened) = (Arc::clone(&kept), Arc::clone(&opened));
-                std::thread::spawn(move || serve(&stream.unwrap(), &kept, &opened, with_sessions));
+                std::thread::spawn(move || serve(&stream.unwrap(), &kept, &opened, ids));
             }
         });
         Self { url, seen }
@@ -89,7 +98,7 @@ impl Server {
     }
 }
 
-fn serve(mut stream: &TcpStream, seen: &Mutex<Vec<String>>, opened: &AtomicUsize, with_sessions: bool) {
+fn serve(mut stream: &TcpStream, seen: &Mutex<Vec<String>>, opened: &AtomicUsize, ids: Ids) {
     while let Some(asked) = Said::read(stream) {
         seen.lock().unwrap().push(asked.body.clone());
         let value: Value = serde_json::from_str(&asked.body).unwrap_or_default();
@@ -97,9 +106,11 @@ fn serve(mut stream: &TcpStream, seen: &Mutex<Vec<String>>, opened: &AtomicUsize
         let body = match value["method"].as_str() {
             Some("initialize") => {
                 let number = opened.fetch_add(1, Ordering::SeqCst) + 1;
-                if with_sessions {
-                    session = format!("mcp-session-id: s-{number}\r\n");
-                }
+                session = match ids {
+                    Ids::None => String::new(),
+                    Ids::Own => format!("mcp-session-id: s-{number}\r\n"),
+                    Ids::Same => "mcp-session-id: s-1\r\n".to_owned(),
+                };
                 r#"{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"desk","version":"1"}}"#
             }
             Some("tools/list") => {
@@ -150,9 +161,9 @@ impl Guard {
         let mut text = format!("{verb} /mcp HTTP/1.1\r\nhost: {}\r\nconnection: close\r\n", self.at);
         text.push_str("content-type: application/json\r\naccept: application/json, text/event-stream\r\n");
         for (name, value) in headers {
-            text.push_str(&format!("{name}: {value}\r\n"));
+            write!(text, "{name}: {value}\r\n").unwrap();
         }
-        text.push_str(&format!("content-length: {}\r\n\r\n{body}", body.len()));
+        write!(text, "content-length: {}\r\n\r\n{body}", body.len()).unwrap();
         stream.write_all(text.as_bytes()).unwrap();
         Said::read(&stream).unwrap()
     }
@@ -187,7 +198,7 @@ fn call(id: u32, tool: &str) -> String {
 
 #[test]
 fn every_session_has_a_gate_of_its_own_and_its_owner() {
-    let server = Server::start(true);
+    let server = Server::start(Ids::Own);
     let guard = Guard::start(&server.url);
     let (rosa, marc) = (("authorization", "Bearer rosa-made-up"), ("authorization", "Bearer marc-made-up"));
     let ours = guard.open(&[rosa]).unwrap();
@@ -224,7 +235,7 @@ fn every_session_has_a_gate_of_its_own_and_its_owner() {
 
 #[test]
 fn a_server_without_session_ids_is_served_by_principal() {
-    let server = Server::start(false);
+    let server = Server::start(Ids::None);
     let guard = Guard::start(&server.url);
     let rosa = ("authorization", "Bearer rosa-made-up");
     assert_eq!(guard.open(&[rosa]), None);
@@ -240,8 +251,22 @@ fn a_server_without_session_ids_is_served_by_principal() {
 }
 
 #[test]
+fn a_session_under_an_id_that_is_somebody_elses_is_not_opened() {
+    let server = Server::start(Ids::Same);
+    let guard = Guard::start(&server.url);
+    let (rosa, marc) = (("authorization", "Bearer rosa-made-up"), ("authorization", "Bearer marc-made-up"));
+    let id = guard.open(&[rosa]).unwrap();
+    let refused = guard.ask("POST", &[marc], OPENING);
+    assert_eq!((refused.status(), refused.header("mcp-session-id")), (502, None));
+    let with = |who| [who, ("mcp-session-id", id.as_str())];
+    assert_eq!(guard.ask("POST", &with(marc), &call(3, "read")).status(), 404);
+    assert_eq!(guard.ask("POST", &with(rosa), &call(3, "read")).status(), 200);
+    assert_eq!(guard.end().0, Some(0));
+}
+
+#[test]
 fn more_sessions_than_there_is_room_for_push_out_the_oldest() {
-    let server = Server::start(true);
+    let server = Server::start(Ids::Own);
     let guard = Guard::start(&server.url);
     let sessions: Vec<_> = (0..70).map(|_| guard.open(&[]).unwrap()).collect();
     let status = |id: &str| guard.ask("POST", &[("mcp-session-id", id)], &call(3, "read")).status();

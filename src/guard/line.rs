@@ -149,19 +149,11 @@ async fn tap(mut incoming: mpsc::Receiver<Frame>, on: mpsc::Sender<Frame>, mut c
     }
 }
 
+/// A gate that fails when it meets a word, watched.
 #[cfg(test)]
-mod tests {
-    use std::collections::BTreeMap;
+pub(super) fn fragile(watch: &Watch) -> SharedGate {
+    use crate::gate::{Event, Gate, Naive, Ruling};
 
-    use super::*;
-    use crate::{
-        gate::{Event, Gate, Naive, Ruling},
-        guard::Watched,
-        protocol::{Id, Message},
-        transport::pair,
-    };
-
-    /// Fails when it meets a word.
     #[derive(Debug)]
     struct Fragile(Naive);
 
@@ -174,11 +166,24 @@ mod tests {
         }
     }
 
+    let watch = watch.clone();
+    SharedGate::new(move || Box::new(super::Watched::new(Box::new(Fragile(Naive)), watch.clone(), None)))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::{
+        protocol::{Id, Message},
+        transport::pair,
+    };
+
     /// Plays `lines` against a server of this script; what the client heard, and the end.
     async fn play(script: &str, lines: &[&'static str]) -> (Vec<Message>, Outcome) {
         let watch = Watch::default();
-        let seen = watch.clone();
-        let gate = SharedGate::new(move || Box::new(Watched::new(Box::new(Fragile(Naive)), seen.clone(), None)));
+        let gate = fragile(&watch);
         let (mut host, client) = pair();
         let argv = ["sh", "-c", script].map(str::to_owned);
         let path = BTreeMap::from([("PATH".to_owned(), "/usr/bin:/bin".to_owned())]);

@@ -268,16 +268,21 @@ impl<H: Host> Front<'_, H> {
         let mut over = false;
         if session.opening == Some(frame.exchange) {
             session.opening = None;
-            let given = head.and_then(|head| header(&head.headers, SESSION));
-            match given.map(str::to_owned) {
+            match head.and_then(|head| header(&head.headers, SESSION)).map(str::to_owned) {
                 Some(id) => {
                     session.id = Some(id.clone());
+                    let principal = session.principal.clone();
+                    let known = self.ids.get(&id).and_then(|known| self.sessions.get(known));
+                    if known.is_some_and(|known| known.principal != principal) {
+                        return self.reissued(number, &frame).await;
+                    }
                     self.ids.insert(id, number);
                 }
                 // An opening that failed opened nothing.
                 None => over = head.is_none_or(|head| !(200..300).contains(&head.status)),
             }
         }
+        let Some(session) = self.sessions.get_mut(&number) else { return Ok(()) };
         let ends = match &frame.carrier {
             Carrier::Reply { form, .. } => *form != Form::Event,
             Carrier::Line | Carrier::Request { .. } => true,
@@ -288,6 +293,17 @@ impl<H: Host> Front<'_, H> {
         }
         let _ = self.to_clients.send(frame).await;
         if over { self.end(number).await } else { Ok(()) }
+    }
+
+    /// The server opens a session under an id that is another principal's. No
+    /// gate sees both.
+    async fn reissued(&mut self, number: u64, frame: &Frame) -> Result<(), Broken> {
+        let session = self.sessions.get_mut(&number);
+        if let Some((_, asked)) = session.and_then(|session| session.open.remove(&frame.exchange)) {
+            let why = "the server opened the session under the id of another one";
+            let _ = self.to_clients.send(refusal(frame.exchange, &asked, 502, why)).await;
+        }
+        self.end(number).await
     }
 
     async fn end(&mut self, number: u64) -> Result<(), Broken> {
@@ -338,4 +354,58 @@ fn refusal(exchange: Exchange, asked: &Bytes, status: u16, why: &str) -> Frame {
 /// What a client is told apart by where it was given no session id.
 fn principal(names: &[String], headers: &Headers) -> Vec<(String, String)> {
     headers.iter().filter(|(name, _)| names.contains(name)).cloned().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{guard::line::fragile, transport::http::Listener};
+
+    struct Fragile;
+
+    impl Host for Fragile {
+        fn open(&mut self, _: u64) -> Result<Opened, String> {
+            let watch = Watch::default();
+            Ok(Opened { gate: fragile(&watch), watch })
+        }
+
+        fn close(&mut self, _: u64, failed: bool) -> Result<(), Broken> {
+            assert!(failed);
+            Ok(())
+        }
+    }
+
+    #[tokio::test]
+    async fn a_gate_that_fails_answers_everybody_who_waits_and_closes() {
+        let mut server = Listener::bind().await.unwrap();
+        let front = Listener::bind().await.unwrap();
+        let mut client = http::connect(&front.url, Arc::new(crate::transport::Careless));
+        let web = Web {
+            server: ServerName::new("desk"),
+            upstream: server.url.clone(),
+            principals: vec!["authorization".to_owned()],
+            most: 2,
+            grace: Duration::from_secs(5),
+        };
+        let serving = tokio::spawn(async move { web.serve(front.connection, Fragile, std::future::pending()).await });
+        let post = |exchange, body: &'static str| Frame {
+            exchange: Exchange(exchange),
+            carrier: Carrier::Request { verb: Verb::Post, headers: Vec::new() },
+            body: body.into(),
+        };
+        client.outgoing.send(post(1, r#"{"id":1,"method":"wait"}"#)).await.unwrap();
+        assert!(server.connection.incoming.recv().await.unwrap().body.ends_with(b"\"wait\"}"));
+        client.outgoing.send(post(2, r#"{"id":2,"method":"boom"}"#)).await.unwrap();
+        let mut told = BTreeMap::new();
+        for _ in 0..2 {
+            let frame = client.incoming.recv().await.unwrap();
+            assert_eq!(frame.reply_head().unwrap().status, 500);
+            let message = Message::new(frame.body);
+            assert!(message.text().contains("closed the session"));
+            told.insert(frame.exchange.0, message.id().unwrap().to_json());
+        }
+        assert_eq!(told, BTreeMap::from([(1, "1".to_owned()), (2, "2".to_owned())]));
+        assert_eq!(serving.await.unwrap(), Err(Broken::Panicked));
+        assert!(server.connection.incoming.try_recv().is_err());
+    }
 }
