@@ -257,8 +257,8 @@ fn a_flood_in_both_directions_gets_through() {
     let desk = Desk::new(&[]);
     // Says much more than any pipe or queue holds for one request, before it
     // reads the next.
-    let script = r#"n=0; while IFS= read -r line; do n=$((n+1)); i=0; while [ $i -lt 15 ]; do i=$((i+1));
-        printf '{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"%0200d"}}\n' $i; done; done; echo $n > count"#;
+    let script = r#"sleep 1; n=0; while IFS= read -r line; do n=$((n+1)); i=0; while [ $i -lt 15 ]; do i=$((i+1));
+        printf '{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"%02000d"}}\n' $i; done; done; echo $n > count"#;
     let mut child = desk.command(&["sh", "-c", script]).spawn().unwrap();
     let mut to = child.stdin.take().unwrap();
     let from = BufReader::new(child.stdout.take().unwrap());

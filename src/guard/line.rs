@@ -76,6 +76,8 @@ pub async fn serve(
         () = watch.breaks() => {}
         _ = &mut pumping => {}
         _ = child.wait() => {}
+        // Nobody reads what is said any more, whoever still holds the other end.
+        () = to_client.closed() => asked = true,
         _ = &mut tapping => {
             asked = true;
             tokio::select! {
