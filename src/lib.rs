@@ -33,6 +33,7 @@
 //! | [`case`] | cases: model, loading, matrices, hiding transforms, corpus |
 //! | [`endpoint`] | what plays the server: scripted, or live with overlays |
 //! | [`relay`] | drives a gate between two connections |
+//! | [`guard`] | puts the reference gate in front of a server that somebody uses, and logs it |
 //! | [`session`] | plays the client side of a script |
 //! | [`plan`] | cases × arms × transports × revisions, filtered and sharded |
 //! | [`judge`] | the verdict on one trial, from both sides |
@@ -68,6 +69,7 @@ pub mod digest;
 pub mod endpoint;
 pub mod fixture;
 pub mod gate;
+pub mod guard;
 pub mod judge;
 pub mod pins;
 pub mod plan;

@@ -27,6 +27,8 @@ const TABLE: &[(&str, &[&str])] = &[
     ("case", &["protocol", "digest", "fixture", "transport"]),
     ("endpoint", &["protocol", "digest", "fixture", "transcript", "transport", "case"]),
     ("relay", &["protocol", "transcript", "transport", "gate"]),
+    // In front of real servers: nothing of cases, judges or scores.
+    ("guard", &["protocol", "digest", "transport", "gate", "relay"]),
     ("session", &["protocol", "transcript", "transport", "case"]),
     ("plan", &["protocol", "digest", "fixture", "transport", "gate", "controls", "case", "endpoint"]),
     // Never the gate, never its trail: it sees a case and a transcript.
@@ -81,6 +83,7 @@ const TABLE: &[(&str, &[&str])] = &[
             "case",
             "endpoint",
             "relay",
+            "guard",
             "session",
             "plan",
             "judge",

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 
-use super::{bridge, doctor, exit, explain, gates, lint, list, live, new, pins, qualify, replay, run};
+use super::{bridge, doctor, exit, explain, gates, guard, lint, list, live, new, pins, qualify, replay, run};
 use crate::{
     case::Case,
     plan::{Filter, Partition},
@@ -34,6 +34,7 @@ pub(super) enum Verb {
     Live(live::LiveArgs),
     Gates(gates::GatesArgs),
     Pins(pins::PinsArgs),
+    Guard(guard::GuardArgs),
     #[command(name = "__bridge", hide = true)]
     Bridge(bridge::BridgeArgs),
 }

@@ -6,7 +6,7 @@ use clap::Parser as _;
 
 use super::{
     args::{Cli, Verb},
-    bridge, doctor, exit, explain, gates, lint, list, live, new, pins, qualify, replay, run,
+    bridge, doctor, exit, explain, gates, guard, lint, list, live, new, pins, qualify, replay, run,
     screen::{self, Screen},
 };
 
@@ -48,6 +48,7 @@ fn verb(cli: &Cli) -> u8 {
         Verb::Doctor(args) => doctor::doctor(args, &cli.common, &screen),
         Verb::New(args) => new::new(args, &cli.common, &screen),
         Verb::Pins(args) => pins::pins(args, &cli.common, &screen),
+        Verb::Guard(args) => guard::guard(args, &cli.common, &screen),
         Verb::Gates(args) => gates::gates(args, &cli.common, &screen),
         Verb::Live(args) => live::live(args, &cli.common, &screen),
         Verb::Bridge(args) => bridge::run(args),

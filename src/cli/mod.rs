@@ -13,6 +13,7 @@ mod entry;
 pub mod exit;
 mod explain;
 mod gates;
+mod guard;
 mod lint;
 mod list;
 mod live;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use tokio::sync::mpsc;
 
 use super::{Exchanges, SharedGate, exchanges::Asked};
 use crate::{
@@ -16,27 +17,35 @@ use crate::{
 pub async fn pump(exchanges: Exchanges, mut downstream: Connection, upstream: Connection) {
     let Connection { outgoing: to_server, incoming: mut from_server, tasks, .. } = upstream;
     let mut to_server = Some(to_server);
+    let mut client_speaks = true;
     let mut relay =
         Relay { gate: exchanges.gate.clone(), server: exchanges.server.clone(), exchanges, dress: None, answers: 0 };
     loop {
-        let (down, up) = tokio::select! {
+        let passed = tokio::select! {
             biased;
             frame = from_server.recv() => match frame {
-                Some(frame) => relay.replyward(frame),
+                Some(frame) => Some(relay.replyward(frame)),
                 None => break,
             },
-            frame = downstream.incoming.recv(), if to_server.is_some() => {
-                let Some(frame) = frame else {
-                    to_server = None;
-                    continue;
-                };
-                relay.requestward(frame)
+            (room, frame) = next(&mut downstream.incoming, to_server.as_ref()), if client_speaks => {
+                frame.map(|frame| {
+                    let (down, up) = relay.requestward(frame);
+                    if let (Some(room), Some(frame)) = (room, up) {
+                        room.send(frame);
+                    }
+                    (down, None)
+                })
             }
         };
-        if let (Some(frame), Some(to_server)) = (up, &to_server)
-            && to_server.send(frame).await.is_err()
+        let Some((down, up)) = passed else {
+            client_speaks = false;
+            to_server = None;
+            continue;
+        };
+        if let (Some(frame), Some(sender)) = (up, &to_server)
+            && sender.send(frame).await.is_err()
         {
-            break;
+            to_server = None;
         }
         for frame in down {
             if downstream.outgoing.send(frame).await.is_err() {
@@ -45,6 +54,21 @@ pub async fn pump(exchanges: Exchanges, mut downstream: Connection, upstream: Co
         }
     }
     drop(tasks);
+}
+
+/// The client's next message, once the server has room for it: whoever waits for
+/// room in one direction while the other is full waits for ever. A server that
+/// listens no more may still have something to say, so what comes for it is
+/// looked at and goes no further.
+async fn next<'a>(
+    client: &mut mpsc::Receiver<Frame>,
+    to_server: Option<&'a mpsc::Sender<Frame>>,
+) -> (Option<mpsc::Permit<'a, Frame>>, Option<Frame>) {
+    let room = match to_server {
+        Some(to_server) => to_server.reserve().await.ok(),
+        None => None,
+    };
+    (room, client.recv().await)
 }
 
 #[derive(Debug)]

@@ -1,6 +1,12 @@
 //! The endpoint that clients reach over HTTP.
 
-use std::{io, net::Ipv4Addr, pin::pin, sync::Arc, time::Duration};
+use std::{
+    io,
+    net::{Ipv4Addr, SocketAddr},
+    pin::pin,
+    sync::Arc,
+    time::Duration,
+};
 
 use http::{Method, Request, Response, StatusCode};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
@@ -73,7 +79,15 @@ impl Listener {
     /// # Errors
     /// Where it is taken.
     pub async fn bind_at(port: u16) -> io::Result<Self> {
-        let socket = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await?;
+        Self::bind_to((Ipv4Addr::LOCALHOST, port).into()).await
+    }
+
+    /// Listens at this address, which need not be on the loopback interface.
+    ///
+    /// # Errors
+    /// Where it is taken, or not this machine's.
+    pub async fn bind_to(address: SocketAddr) -> io::Result<Self> {
+        let socket = TcpListener::bind(address).await?;
         let url = format!("http://{}{PATH}", socket.local_addr()?);
         let (connection, from_owner, to_owner) = Connection::new();
         // Ends by itself, so that answers already accepted are sent.

@@ -1,0 +1,136 @@
+//! What a guard's parts share: who waits for an answer, and whether the gate broke.
+
+use std::collections::BTreeMap;
+
+use tokio::sync::watch;
+
+use crate::{
+    gate::{Decision, Event, Passing},
+    protocol::{Direction, Id, Message, Shape},
+};
+
+use super::audit::plain;
+
+/// Why a session had to be closed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Broken {
+    /// The gate itself failed: a bug.
+    #[error("the gate failed while it decided; this is a bug of gateproof")]
+    Panicked,
+    /// The log can't be written. Says why.
+    #[error("the audit log can't be written ({0}); free the disk or name another file")]
+    Unlogged(String),
+}
+
+/// A request of the client's that was forwarded.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Asked {
+    pub(super) method: Option<String>,
+    pub(super) tool: Option<String>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    waiting: BTreeMap<Id, Asked>,
+    broken: Option<Broken>,
+}
+
+/// A view of one session that its gate keeps up to date.
+#[derive(Clone, Debug)]
+pub struct Watch(watch::Sender<State>);
+
+impl Default for Watch {
+    fn default() -> Self {
+        Self(watch::Sender::new(State::default()))
+    }
+}
+
+impl Watch {
+    /// The requests that wait for an answer.
+    pub fn waiting(&self) -> Vec<Id> {
+        self.0.borrow().waiting.keys().cloned().collect()
+    }
+
+    /// Why the session has to be closed, if it has to.
+    pub fn broken(&self) -> Option<Broken> {
+        self.0.borrow().broken.clone()
+    }
+
+    /// Resolves once the gate broke.
+    pub async fn breaks(&self) {
+        // The sender is held by `self`: waiting can't fail.
+        let _ = self.0.subscribe().wait_for(|state| state.broken.is_some()).await;
+    }
+
+    /// Resolves once nobody waits any more, or the gate broke.
+    pub async fn settled(&self) {
+        let done = |state: &State| state.waiting.is_empty() || state.broken.is_some();
+        let _ = self.0.subscribe().wait_for(done).await;
+    }
+
+    /// The session has to be closed; the first reason counts.
+    pub fn break_off(&self, why: Broken) {
+        self.0.send_modify(|state| {
+            state.broken.get_or_insert(why);
+        });
+    }
+
+    /// What a message answers.
+    pub(super) fn asked(&self, event: &Event<'_>) -> Option<Asked> {
+        let Event::Passing(Passing { direction: Direction::Replyward, message, .. }) = event else { return None };
+        let id = message.id().filter(|_| message.shape() == Shape::Response)?;
+        self.0.borrow().waiting.get(id).cloned()
+    }
+
+    /// A request came in that nobody will answer but the guard.
+    pub(super) fn came(&self, event: &Event<'_>) {
+        let Event::Passing(Passing { direction: Direction::Requestward, message, .. }) = event else { return };
+        if let Some(id) = message.id().filter(|_| message.shape() == Shape::Request) {
+            self.0.send_modify(|state| {
+                state.waiting.entry(id.clone()).or_default();
+            });
+        }
+    }
+
+    /// An event was decided over.
+    pub(super) fn decided(&self, event: &Event<'_>, decision: &Decision) {
+        let Event::Passing(Passing { direction, message, .. }) = event else { return };
+        let refused = matches!(decision, Decision::Refuse { .. });
+        match (direction, message.shape()) {
+            (Direction::Requestward, Shape::Request) if !refused => {
+                if let Some(id) = message.id() {
+                    let asked = Asked { method: message.method().map(plain), tool: message.called_tool().map(plain) };
+                    self.0.send_modify(|state| {
+                        state.waiting.insert(id.clone(), asked);
+                    });
+                }
+            }
+            // A server need not answer what was cancelled.
+            (Direction::Requestward, Shape::Notification) if message.method() == Some("notifications/cancelled") => {
+                if let Some(id) = message.params().and_then(|params| params.member("requestId")).and_then(Id::of) {
+                    self.over(&id);
+                }
+            }
+            (Direction::Replyward, Shape::Request) => {}
+            (Direction::Replyward, shape) => match decision {
+                // It may answer another request than the one that it came for.
+                Decision::Refuse { reply: Some(reply), .. } => {
+                    if let Some(id) = Message::new(reply.clone()).id() {
+                        self.over(id);
+                    }
+                }
+                Decision::Refuse { reply: None, .. } => {}
+                _ => {
+                    if let Some(id) = message.id().filter(|_| shape == Shape::Response) {
+                        self.over(id);
+                    }
+                }
+            },
+            _ => {}
+        }
+    }
+
+    pub(super) fn over(&self, id: &Id) {
+        self.0.send_if_modified(|state| state.waiting.remove(id).is_some());
+    }
+}
