@@ -2,7 +2,11 @@
 
 use serde::Serialize;
 
-use super::predicate::{Reading, is_unchanged};
+use super::{
+    Manner,
+    predicate::{Reading, is_unchanged},
+    substance::came_through,
+};
 use crate::{
     case::Stage,
     protocol::{Direction, Leg, Message},
@@ -15,7 +19,8 @@ use crate::{
 pub enum Outcome {
     /// The client was refused, by someone between it and the server's answer.
     Denied,
-    /// The client got what the server said, byte for byte.
+    /// The client got what the server said: byte for byte, or in substance where
+    /// that is how it is judged.
     Forwarded,
     /// The client got an answer to a request that the server saw, but other bytes.
     Rewritten,
@@ -41,11 +46,17 @@ impl Outcome {
     }
 
     /// Tells it for the step of `mark`, which was to be stopped at `stage`.
-    pub(super) fn of(mark: Option<&Mark>, stage: Option<Stage>, transcript: &Transcript) -> Self {
+    ///
+    /// What the server itself refused, and a gate only wrote anew, is no denial of
+    /// the gate's.
+    pub(super) fn of(mark: Option<&Mark>, stage: Option<Stage>, transcript: &Transcript, manner: Manner) -> Self {
         let Some(mark) = mark else { return Self::Inconclusive };
         let reading = Reading::of(mark);
         let arrived = arrivals(mark, transcript);
-        let unchanged = is_unchanged(mark, transcript);
+        let unchanged = match manner {
+            Manner::Strict => is_unchanged(mark, transcript),
+            Manner::Substance => came_through(mark, transcript),
+        };
         match reading {
             _ if unchanged => Self::Forwarded,
             Reading::Error | Reading::ToolError | Reading::HttpError => {

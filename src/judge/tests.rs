@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 
-use super::{Manner, Status, Verdict, judge};
+use super::{Manner, Outcome, Status, Verdict, judge};
 use crate::{
     case::Case,
     protocol::{Direction, Leg, Message, ServerName},
@@ -295,6 +295,25 @@ fn a_success_that_no_server_was_asked_for_serves_nobody() {
     for verdict in both(&case, &play) {
         assert_eq!((verdict.status, verdict.served), (Status::Pass, true));
     }
+}
+
+#[test]
+fn what_the_server_itself_refused_is_no_leak_of_the_gates() {
+    let said =
+        r#"{"jsonrpc":"2.0","id":2,"result":{"content":[{"type":"text","text":"no such note"}],"isError":true}}"#;
+    let anew =
+        r#"{"id":2,"jsonrpc":"2.0","result":{"isError":true,"content":[{"type":"text","text":"no such note"}]}}"#;
+    let mut play = Play::new();
+    play.step("delete", DELETE, Some(said), reply(anew));
+    play.step("read", READ, Some(NOTE), reply(NOTE));
+    let [strict, substance] = both(&attack(), &play);
+    assert_eq!((strict.outcome, substance.outcome), (Outcome::Leaked, Outcome::Forwarded));
+    // It came to the server, which is what the case forbids.
+    assert_eq!((substance.requests_for_denied, substance.status), (1, Status::Fail));
+    let mut play = Play::new();
+    let own = r#"{"jsonrpc":"2.0","id":2,"error":{"code":-32000,"message":"denied by policy"}}"#;
+    play.step("delete", DELETE, Some(said), reply(own));
+    assert_eq!(judge(&attack(), &play.0, Manner::Substance).outcome, Outcome::Leaked);
 }
 
 #[test]

@@ -109,7 +109,7 @@ pub fn judge(case: &Case, transcript: &Transcript, manner: Manner) -> Verdict {
         None => transcript.marks.last(),
     };
     let stage = expect.refusal.as_ref().map(|refusal| refusal.stage);
-    let outcome = Outcome::of(mark, stage, transcript);
+    let outcome = Outcome::of(mark, stage, transcript, manner);
     let requests_for_denied = match (mark, stage) {
         (Some(mark), Some(Stage::Request)) => arrivals(mark, transcript),
         _ => 0,
