@@ -2,33 +2,15 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail loudly")]
 
+mod common;
+
 use std::{
     path::{Path, PathBuf},
     process::{Command, Output},
 };
 
+use common::corpus;
 use serde_json::Value;
-use tempfile::TempDir;
-
-/// A corpus of three cases, one of which fails, in a folder of its own.
-fn corpus() -> TempDir {
-    let folder = TempDir::new().unwrap();
-    copy(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/corpus"), folder.path());
-    folder
-}
-
-fn copy(from: &Path, to: &Path) {
-    std::fs::create_dir_all(to).unwrap();
-    for entry in std::fs::read_dir(from).unwrap() {
-        let path = entry.unwrap().path();
-        let target = to.join(path.file_name().unwrap());
-        if path.is_dir() {
-            copy(&path, &target);
-        } else {
-            std::fs::copy(&path, &target).unwrap();
-        }
-    }
-}
 
 fn command(folder: &Path, words: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_gateproof"));

@@ -3,26 +3,13 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail loudly")]
 
-use std::{
-    path::{Path, PathBuf},
-    process::Command,
-};
+mod common;
 
+use std::{path::PathBuf, process::Command};
+
+use common::corpus;
 use serde_json::Value;
 use tempfile::TempDir;
-
-fn copy(from: &Path, to: &Path) {
-    std::fs::create_dir_all(to).unwrap();
-    for entry in std::fs::read_dir(from).unwrap() {
-        let path = entry.unwrap().path();
-        let target = to.join(path.file_name().unwrap());
-        if path.is_dir() {
-            copy(&path, &target);
-        } else {
-            std::fs::copy(&path, &target).unwrap();
-        }
-    }
-}
 
 struct Said {
     code: i32,
@@ -53,8 +40,7 @@ struct Saved {
 
 impl Saved {
     fn new(words: &[&str]) -> Self {
-        let folder = TempDir::new().unwrap();
-        copy(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/corpus"), folder.path());
+        let folder = corpus();
         let file = folder.path().join("saved/transcripts.jsonl");
         let mut saved = Self { folder, file, ran: Said { code: 0, stdout: String::new(), stderr: String::new() } };
         saved.ran = saved.gateproof(&[words, &["--json", "--transcripts", "saved/transcripts.jsonl"]].concat());

@@ -54,9 +54,9 @@ pub(super) fn served(predicate: &Predicate, transcript: &Transcript, first: &Ser
         Predicate::Any(any) => any.iter().any(|inner| served(inner, transcript, first, manner)),
         Predicate::Reply(wants) => {
             // A success that something in the way made up serves nobody.
-            let own = |mark: &&Mark| reply_is(wants, mark) && !is_made_up(mark, transcript);
-            holds(predicate, transcript, first, manner) && transcript.marked(&wants.of).any(|mark| own(&mark))
-                || wants.exactly == Some(0) && holds(predicate, transcript, first, manner)
+            let own = |mark: &Mark| reply_is(wants, mark) && !is_made_up(mark, transcript);
+            let is_due = wants.exactly != Some(0);
+            holds(predicate, transcript, first, manner) && (!is_due || transcript.marked(&wants.of).any(own))
         }
         other => holds(other, transcript, first, manner),
     }

@@ -2,7 +2,10 @@
 
 use std::{collections::BTreeMap, fmt::Write as _};
 
-use super::style::{Style, Tone, wrapped};
+use super::{
+    figure::some,
+    style::{Style, Tone, wrapped},
+};
 use crate::score::{Admission, Reason, Verdict, Why};
 
 /// How many reasons of one kind are shown on a terminal; the report has them all.
@@ -32,14 +35,6 @@ fn groups(reasons: &[Reason]) -> Vec<Group<'_>> {
         group.cases.push(format!("{}{on}", reason.case));
     }
     groups
-}
-
-fn some(cases: &[String], most: usize) -> String {
-    let shown = cases.iter().take(most).cloned().collect::<Vec<_>>().join(", ");
-    match cases.len().saturating_sub(most) {
-        0 => shown,
-        more => format!("{shown} and {more} more"),
-    }
 }
 
 /// For a terminal: the verdict, what stands in its way and what would change it.

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::PLAYERS;
+use super::{PLAYERS, shares};
 use crate::{
     case::{Case, Kind},
     gate::{CheckId, CheckSet},
@@ -53,6 +53,17 @@ impl<'a> Game<'a> {
         self.played.iter().fold(CheckSet::none(), |all, record| all.or(record.spoke)).and(self.on)
     }
 
+    /// Its players, where they are few enough for every set of them to be tried.
+    pub(super) fn few(&self) -> Option<CheckSet> {
+        Some(self.players()).filter(|players| players.len() <= PLAYERS)
+    }
+
+    /// What each player's part in stopping it is; `None` where there are too many to
+    /// try every set of them, or one could not be judged.
+    pub(super) fn shares(&self) -> Option<Vec<(CheckId, f64)>> {
+        shares(self.few()?, |set| self.stopped(set).map(|stopped| if stopped { 1.0 } else { 0.0 }))
+    }
+
     /// Its name, with the revision where the case is played in several.
     pub fn name(&self) -> String {
         match self.case.body.revisions.as_slice() {
@@ -65,9 +76,8 @@ impl<'a> Game<'a> {
     fn questions(&self) -> impl Iterator<Item = CheckSet> {
         let singles = self.on.iter().flat_map(|id| [CheckSet::one(id), self.on.with(id, false)]);
         let pairs = ways(self.on).map(|(a, b)| self.on.with(a, false).with(b, false));
-        let players = self.players();
-        let is_small = self.case.body.kind == Kind::Attack && players.len() <= PLAYERS;
-        let subsets = if is_small { players.subsets() } else { Vec::new() };
+        let tried = self.few().filter(|_| self.case.body.kind == Kind::Attack);
+        let subsets = tried.map(CheckSet::subsets).unwrap_or_default();
         [self.on, CheckSet::none()].into_iter().chain(singles).chain(pairs).chain(subsets)
     }
 }

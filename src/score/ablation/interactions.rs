@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{Game, Games, PLAYERS, shares, table, ways};
+use super::{Game, Games, table, ways};
 use crate::gate::{CheckId, CheckSet};
 
 /// A case in which it is not so that any one of the checks that stop it alone is
@@ -49,13 +49,11 @@ fn interaction(game: &Game<'_>) -> Option<Interaction> {
             look(pair, &|| format!("without {a} and {b}"));
         }
     }
-    let players = game.players();
-    if players.len() <= PLAYERS {
+    if let Some(players) = game.few() {
         for set in players.subsets().into_iter().filter(|set| set.len() > 1 && *set != players) {
             look(set, &|| format!("with {} alone", names(set).join(" and ")));
         }
-        let worth = |set: CheckSet| game.stopped(set).map(|stopped| if stopped { 1.0 } else { 0.0 });
-        if contradicted.is_empty() && differ(shares(players, worth).as_ref(), &table::by_rule(game)) {
+        if contradicted.is_empty() && differ(game.shares().as_ref(), &table::by_rule(game)) {
             contradicted.push("the shares are not what the rule has".to_owned());
         }
     }

@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::{Game, Games, Interaction, PLAYERS, Pair, holm, interactions, mcnemar, pairs, shares};
+use super::{Game, Games, Interaction, Pair, holm, interactions, mcnemar, pairs};
 use crate::{
-    case::Kind,
     gate::{CheckId, CheckSet, checks},
     score::{Rate, Record},
 };
@@ -167,10 +166,8 @@ struct Credit {
 
 fn credit(games: &Games<'_>) -> Credit {
     let mut credit = Credit::default();
-    for game in games.attacks().filter(|game| game.case.body.kind == Kind::Attack) {
-        let worth = |set: CheckSet| game.stopped(set).map(|stopped| if stopped { 1.0 } else { 0.0 });
-        let players = game.players();
-        let tried = if players.len() <= PLAYERS { shares(players, worth) } else { None };
+    for game in games.attacks() {
+        let tried = game.shares();
         *(if tried.is_some() { &mut credit.tried } else { &mut credit.by_rule }) += 1;
         let shared = tried.unwrap_or_else(|| by_rule(game));
         for (check, share) in shared {
