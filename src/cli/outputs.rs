@@ -1,13 +1,85 @@
-//! Report files: opened before work starts, put in place only at its end.
+//! What a verb prints, and report files: opened before work starts, put in place
+//! only at its end.
 
 use std::{
     io::{self, Write as _},
     path::{Path, PathBuf},
 };
 
+use clap::{Args, ValueEnum};
 use tempfile::NamedTempFile;
 
-use crate::report::{self, Document};
+use super::{exit, screen};
+use crate::report::{self, Document, style::Style};
+
+/// What is printed.
+#[derive(Debug, Args)]
+pub(super) struct PrintArgs {
+    /// What is printed.
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = Format::Terminal)]
+    format: Format,
+    /// The same as `--format json`.
+    #[arg(long, conflicts_with = "format")]
+    json: bool,
+}
+
+impl PrintArgs {
+    /// What was asked for, in either way.
+    pub(super) fn format(&self) -> Format {
+        if self.json { Format::Json } else { self.format }
+    }
+}
+
+/// How a document is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum Format {
+    /// Tables.
+    Terminal,
+    /// The report document.
+    Json,
+    /// The scorecard.
+    Markdown,
+}
+
+impl Format {
+    /// The document in it; `style` is how a terminal may look.
+    pub(super) fn render(self, document: &Document, style: Style) -> String {
+        match self {
+            Self::Terminal => report::terminal::render(document, style),
+            Self::Json => report::json::render(document),
+            Self::Markdown => report::markdown::render(document),
+        }
+    }
+}
+
+/// Which reports are written, and where.
+#[derive(Debug, Args)]
+pub(super) struct ReportArgs {
+    /// Where `report.json` and `scorecard.md` go; `reports/latest` unless given (of
+    /// `qualify` `reports/qualify`), with `--live` `reports/live-<NAME>`, with a gate
+    /// of somebody else's `reports/gate-<NAME>`.
+    #[arg(long, value_name = "DIR")]
+    pub(super) reports: Option<PathBuf>,
+    /// Write no reports.
+    #[arg(long, conflicts_with = "reports")]
+    no_reports: bool,
+}
+
+impl ReportArgs {
+    /// Opens the reports in this folder, if any are written.
+    ///
+    /// # Errors
+    /// With what to exit with, once it was said.
+    pub(super) fn open(&self, folder: &Path) -> Result<Option<Outputs>, u8> {
+        if self.no_reports {
+            return Ok(None);
+        }
+        Outputs::open(folder).map(Some).map_err(|error| {
+            screen::note(&format!("error: can't write reports to {}: {error}", folder.display()));
+            exit::USAGE
+        })
+    }
+}
 
 /// The files of a run. Dropped without [`Outputs::keep`], they leave what was
 /// there untouched.
@@ -20,7 +92,7 @@ pub(super) struct Outputs {
 impl Outputs {
     /// Makes the folder and opens the files, so that a folder that can't be
     /// written fails before anything is played.
-    pub(super) fn open(folder: &Path) -> io::Result<Self> {
+    fn open(folder: &Path) -> io::Result<Self> {
         std::fs::create_dir_all(folder)?;
         let files = ["report.json", "scorecard.md"].map(|name| Ok((name, open(folder)?)));
         Ok(Self { folder: folder.to_owned(), files: files.into_iter().collect::<io::Result<_>>()? })

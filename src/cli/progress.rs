@@ -1,6 +1,7 @@
 //! Plays trials with a progress bar, and ends early on Ctrl-C.
 
 use std::{
+    num::NonZeroUsize,
     path::PathBuf,
     time::{Duration, Instant},
 };
@@ -13,7 +14,7 @@ use super::{
     transcripts::{Seen, Transcripts},
 };
 use crate::{
-    plan::Trial,
+    plan::{Suite, Trial},
     runner::{self, Schedule, Settings, Stop},
     score::{Record, Standing},
 };
@@ -89,6 +90,13 @@ impl Player<'_> {
             (!more.interrupted).then_some(more.records)
         });
     }
+}
+
+/// How many threads trials of this suite may have, of those that were asked for: a
+/// gate that runs already serves one trial at a time.
+pub(super) fn jobs(asked: Option<NonZeroUsize>, suite: &Suite) -> Option<usize> {
+    let stands = suite.outside.as_ref().is_some_and(|gate| gate.standing.is_some());
+    if stands { Some(1) } else { asked.map(NonZeroUsize::get) }
 }
 
 /// How trials are spread: as many threads as there are processors unless told.

@@ -14,9 +14,9 @@ use super::{
     exit,
     gates::{self, GateArgs},
     measure,
-    outputs::Outputs,
+    outputs::{Format, Outputs, PrintArgs, ReportArgs},
     progress::{self, Batch, Player},
-    run::{self, Format},
+    run,
     screen::{self, Screen},
     transcripts::{self, TranscriptArgs},
     trouble::{self, count},
@@ -38,7 +38,6 @@ const WAIVERS: &str = "waivers.toml";
 
 /// Plays the whole corpus through a gate and says ADMIT or HOLD, with every reason.
 #[derive(Debug, Args)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
 pub(super) struct QualifyArgs {
     #[command(flatten)]
     chosen: Chosen,
@@ -70,21 +69,12 @@ pub(super) struct QualifyArgs {
     /// Threads for trials; as many as there are processors unless given.
     #[arg(long, value_name = "N")]
     jobs: Option<NonZeroUsize>,
-    /// Where the reports go; `reports/qualify` unless given, with a gate of somebody
-    /// else's `reports/gate-<NAME>`.
-    #[arg(long, value_name = "DIR")]
-    reports: Option<PathBuf>,
-    /// Write no reports.
-    #[arg(long, conflicts_with = "reports")]
-    no_reports: bool,
+    #[command(flatten)]
+    reports: ReportArgs,
     #[command(flatten)]
     transcripts: TranscriptArgs,
-    /// What is printed.
-    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = Format::Terminal)]
-    format: Format,
-    /// The same as `--format json`.
-    #[arg(long, conflicts_with = "format")]
-    json: bool,
+    #[command(flatten)]
+    print: PrintArgs,
 }
 
 fn millis(text: &str) -> Result<Duration, String> {
@@ -183,20 +173,16 @@ fn play(args: &QualifyArgs, prepared: &Prepared, screen: &Screen) -> u8 {
         screen::note("no case matches; `gateproof list` shows what there is");
         return exit::NOTHING;
     }
-    let folder = args.reports.clone().unwrap_or_else(|| match &suite.outside {
+    let folder = args.reports.reports.clone().unwrap_or_else(|| match &suite.outside {
         Some(gate) => PathBuf::from("reports").join(format!("gate-{}", gates::folder_name(gate))),
         None => PathBuf::from("reports/qualify"),
     });
-    let outputs = match (!args.no_reports).then(|| Outputs::open(&folder)).transpose() {
+    let outputs = match args.reports.open(&folder) {
         Ok(outputs) => outputs,
-        Err(error) => {
-            screen::note(&format!("error: can't write reports to {}: {error}", folder.display()));
-            return exit::USAGE;
-        }
+        Err(code) => return code,
     };
-    let format = if args.json { Format::Json } else { args.format };
-    let stands = suite.outside.as_ref().is_some_and(|gate| gate.standing.is_some());
-    let jobs = if stands { Some(1) } else { args.jobs.map(NonZeroUsize::get) };
+    let format = args.print.format();
+    let jobs = progress::jobs(args.jobs, suite);
     let saved = match args.transcripts.open(suite, trials.len()) {
         Ok(saved) => saved,
         Err(code) => return code,
@@ -221,11 +207,7 @@ fn play(args: &QualifyArgs, prepared: &Prepared, screen: &Screen) -> u8 {
     });
     document.timing = timing.map(|measured| measured.timing);
     document.admission = Some(admission);
-    screen::say(&match format {
-        Format::Terminal => report::terminal::render(&document, screen.out),
-        Format::Json => report::json::render(&document),
-        Format::Markdown => report::markdown::render(&document),
-    });
+    screen::say(&format.render(&document, screen.out));
     let kept = transcripts::keep(saved, batch.interrupted);
     let code = finish(&batch, &document, outputs, screen);
     kept.err().unwrap_or(code)

@@ -7,8 +7,9 @@ use clap::Args;
 use super::{
     args::{Chosen, Common},
     exit, live,
+    outputs::{Format, PrintArgs},
     progress::Batch,
-    run::{self, Format, MOST_TRANSCRIPTS},
+    run::{self, MOST_TRANSCRIPTS},
     screen::{self, Screen},
     transcripts::verdict,
     trouble::{self, count},
@@ -31,12 +32,8 @@ pub(super) struct ReplayArgs {
     file: PathBuf,
     #[command(flatten)]
     chosen: Chosen,
-    /// What is printed.
-    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = Format::Terminal)]
-    format: Format,
-    /// The same as `--format json`.
-    #[arg(long, conflicts_with = "format")]
-    json: bool,
+    #[command(flatten)]
+    print: PrintArgs,
 }
 
 /// A file, judged again.
@@ -66,7 +63,7 @@ pub(super) fn replay(args: &ReplayArgs, common: &Common, screen: &Screen) -> u8 
         screen::note("the file holds no trial of a case that matches");
         return exit::NOTHING;
     }
-    let format = if args.json { Format::Json } else { args.format };
+    let format = args.print.format();
     if format != Format::Json {
         failures(&judged.records, screen);
     }
@@ -79,11 +76,7 @@ pub(super) fn replay(args: &ReplayArgs, common: &Common, screen: &Screen) -> u8 
     if judged.suite.live.is_some() || judged.records.iter().any(|record| record.arm == Arm::Outside) {
         document.timing = Timing::of(&judged.records);
     }
-    screen::say(&match format {
-        Format::Terminal => report::terminal::render(&document, screen.out),
-        Format::Json => report::json::render(&document),
-        Format::Markdown => report::markdown::render(&document),
-    });
+    screen::say(&format.render(&document, screen.out));
     finish(judged, screen)
 }
 

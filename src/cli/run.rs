@@ -2,14 +2,14 @@
 
 use std::{num::NonZeroUsize, path::PathBuf};
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 
 use super::{
     args::{Chosen, Common},
     exit,
     gates::{self, GateArgs},
     live, measure,
-    outputs::Outputs,
+    outputs::{Format, Outputs, PrintArgs, ReportArgs},
     progress::{self, Batch, Player},
     reference,
     screen::{self, Screen},
@@ -30,7 +30,6 @@ pub(super) const MOST_TRANSCRIPTS: usize = 20;
 
 /// Plays cases and prints the tables.
 #[derive(Debug, Args)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
 pub(super) struct RunArgs {
     #[command(flatten)]
     chosen: Chosen,
@@ -56,38 +55,18 @@ pub(super) struct RunArgs {
     /// Threads for trials; as many as there are processors unless given.
     #[arg(long, value_name = "N")]
     jobs: Option<NonZeroUsize>,
-    /// Where `report.json` and `scorecard.md` go; `reports/latest` unless given,
-    /// with `--live` `reports/live-<NAME>`, with a gate `reports/gate-<NAME>`.
-    #[arg(long, value_name = "DIR")]
-    reports: Option<PathBuf>,
-    /// Write no reports.
-    #[arg(long, conflicts_with = "reports")]
-    no_reports: bool,
+    #[command(flatten)]
+    reports: ReportArgs,
     #[command(flatten)]
     transcripts: TranscriptArgs,
-    /// What is printed.
-    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = Format::Terminal)]
-    format: Format,
-    /// The same as `--format json`.
-    #[arg(long, conflicts_with = "format")]
-    json: bool,
+    #[command(flatten)]
+    print: PrintArgs,
     /// Make the published reports under `reports/reference` anew: every case,
     /// every arm, every transport, the same bytes each time.
     #[arg(long, conflicts_with_all = [
         "words", "expressions", "partition", "live", "gate", "gate_command", "gate_url", "arms", "transports", "no_ablation", "reports", "no_reports",
     ])]
     reference: bool,
-}
-
-/// What is printed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(super) enum Format {
-    /// Tables.
-    Terminal,
-    /// The report document.
-    Json,
-    /// The scorecard.
-    Markdown,
 }
 
 /// Reads a transport's name.
@@ -189,7 +168,7 @@ fn play(args: &RunArgs, suite: &Suite, common: &Common, (stop, screen): (&Stop, 
         screen::note("no case matches; `gateproof list` shows what there is");
         return exit::NOTHING;
     }
-    let folder = match (args.reference, &suite.live, &args.reports) {
+    let folder = match (args.reference, &suite.live, &args.reports.reports) {
         (true, ..) => common.corpus.join(reference::FOLDER),
         (false, Some(live), Some(folder)) if args.live.len() > 1 => folder.join(format!("live-{}", live.name)),
         (false, _, Some(folder)) => folder.clone(),
@@ -200,17 +179,12 @@ fn play(args: &RunArgs, suite: &Suite, common: &Common, (stop, screen): (&Stop, 
             PathBuf::from("reports").join(if name.is_empty() { "latest" } else { &name })
         }
     };
-    let outputs = match (!args.no_reports).then(|| Outputs::open(&folder)).transpose() {
+    let outputs = match args.reports.open(&folder) {
         Ok(outputs) => outputs,
-        Err(error) => {
-            screen::note(&format!("error: can't write reports to {}: {error}", folder.display()));
-            return exit::USAGE;
-        }
+        Err(code) => return code,
     };
-    let format = if args.json { Format::Json } else { args.format };
-    // A gate that runs already serves one trial at a time.
-    let stands = suite.outside.as_ref().is_some_and(|gate| gate.standing.is_some());
-    let jobs = if stands { Some(1) } else { args.jobs.map(NonZeroUsize::get) };
+    let format = args.print.format();
+    let jobs = progress::jobs(args.jobs, suite);
     let saved = match args.transcripts.open(suite, trials.len()) {
         Ok(saved) => saved,
         Err(code) => return code,
@@ -233,11 +207,7 @@ fn play(args: &RunArgs, suite: &Suite, common: &Common, (stop, screen): (&Stop, 
     if !args.reference && !batch.interrupted {
         document.timing = measure::measure(&trials, &batch.records, stop).map(|measured| measured.timing);
     }
-    screen::say(&match format {
-        Format::Terminal => report::terminal::render(&document, screen.out),
-        Format::Json => report::json::render(&document),
-        Format::Markdown => report::markdown::render(&document),
-    });
+    screen::say(&format.render(&document, screen.out));
     let kept = transcripts::keep(saved, batch.interrupted);
     let code = finish(&batch, &document, outputs, screen);
     kept.err().unwrap_or(code)
