@@ -2,9 +2,11 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail loudly")]
 
+#[path = "common/http.rs"]
+mod http;
+
 use std::{
-    fmt::Write as _,
-    io::{BufRead as _, BufReader, Read as _, Write as _},
+    io::{BufRead as _, BufReader, Write as _},
     net::{TcpListener, TcpStream},
     process::{Child, Command, Stdio},
     sync::{
@@ -16,6 +18,8 @@ use std::{
 use serde_json::Value;
 use tempfile::TempDir;
 
+use http::Said;
+
 const POLICY: &str = r#"schema = 1
 title = "The desk may be read"
 
@@ -26,43 +30,6 @@ allow = ["read"]
 const OPENING: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"host","version":"1"}}}"#;
 const READY: &str = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
 const LIST: &str = r#"{"jsonrpc":"2.0","id":2,"method":"tools/list"}"#;
-
-/// One side's view of a message: the first line, the headers, the body.
-struct Said {
-    first: String,
-    headers: Vec<(String, String)>,
-    body: String,
-}
-
-impl Said {
-    fn read(stream: &TcpStream) -> Option<Self> {
-        let mut reader = BufReader::new(stream);
-        let mut line = || {
-            let mut line = String::new();
-            reader.read_line(&mut line).unwrap();
-            line.trim_end().to_owned()
-        };
-        let first = line();
-        let mut headers = Vec::new();
-        loop {
-            let text = line();
-            let Some((name, value)) = text.split_once(':') else { break };
-            headers.push((name.to_ascii_lowercase(), value.trim().to_owned()));
-        }
-        let length = headers.iter().find(|(name, _)| name == "content-length").map_or("0", |(_, value)| value);
-        let mut body = vec![0; length.parse().unwrap()];
-        reader.read_exact(&mut body).unwrap();
-        (!first.is_empty()).then(|| Self { first, headers, body: String::from_utf8(body).unwrap() })
-    }
-
-    fn header(&self, name: &str) -> Option<&str> {
-        self.headers.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
-    }
-
-    fn status(&self) -> u16 {
-        self.first.split(' ').nth(1).unwrap().parse().unwrap()
-    }
-}
 
 /// How a server names its sessions.
 #[derive(Clone, Copy)]
@@ -157,15 +124,7 @@ impl Guard {
     }
 
     fn ask(&self, verb: &str, headers: &[(&str, &str)], body: &str) -> Said {
-        let mut stream = TcpStream::connect(&self.at).unwrap();
-        let mut text = format!("{verb} /mcp HTTP/1.1\r\nhost: {}\r\nconnection: close\r\n", self.at);
-        text.push_str("content-type: application/json\r\naccept: application/json, text/event-stream\r\n");
-        for (name, value) in headers {
-            write!(text, "{name}: {value}\r\n").unwrap();
-        }
-        write!(text, "content-length: {}\r\n\r\n{body}", body.len()).unwrap();
-        stream.write_all(text.as_bytes()).unwrap();
-        Said::read(&stream).unwrap()
+        http::ask(&self.at, verb, headers, body)
     }
 
     /// Opens a session; its id, where the server gives one.

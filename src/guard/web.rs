@@ -10,57 +10,70 @@ use std::{
     collections::{BTreeMap, HashMap},
     future::Future,
     pin::pin,
-    sync::Arc,
     time::Duration,
 };
 
 use bytes::Bytes;
 use tokio::sync::mpsc;
 
-use super::{Broken, Watch, line::CLOSED};
+use super::{Broken, Gated, Watch, line::CLOSED, lobby::SESSION, stateless};
 use crate::{
-    protocol::{Message, REFUSED, ServerName, Shape, error_reply},
-    relay::{Exchanges, SharedGate, pump},
+    protocol::{Message, REFUSED, Shape, error_reply},
     transport::{Carrier, Connection, Exchange, Form, Frame, Headers, Tasks, Verb, header, http, pair},
 };
 
 /// How long clients may take to read their last answers.
 const FLUSH: Duration = Duration::from_millis(1500);
 
-/// The header that names a session.
-const SESSION: &str = "mcp-session-id";
-
 /// A gate for one session, made ready and opened.
 #[derive(Debug)]
 pub struct Opened {
     /// The gate.
-    pub gate: SharedGate,
+    pub gated: Gated,
     /// What it says of itself.
     pub watch: Watch,
+    /// Whom it stands before.
+    pub upstream: Upstream,
+}
+
+/// Whom a session's gate stands before.
+#[derive(Debug)]
+pub enum Upstream {
+    /// A server at a URL.
+    Url(String),
+    /// One that takes HTTP requests here ([`lobby`](super::lobby)), started for this session alone.
+    Here(Connection),
 }
 
 /// How clients are served.
 #[derive(Clone, Debug)]
 pub struct Web {
-    /// Whose gate it is.
-    pub server: ServerName,
-    /// Where the server is.
-    pub upstream: String,
     /// The headers, in lower case, that name principals.
     pub principals: Vec<String>,
+    /// Whether every session is given an id. Whoever names none then has none.
+    pub ids: bool,
     /// How many sessions there may be; the one that was idle longest makes room.
     pub most: usize,
     /// How long answers are waited for at the end.
     pub grace: Duration,
 }
 
+/// Why a session is not opened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unopened {
+    /// The server can't be reached, or may not be: what whoever asked is told.
+    Refused(String),
+    /// The gate broke, and nothing may pass any more.
+    Broken(Broken),
+}
+
 /// Opens and closes sessions, by their numbers from 1.
 pub trait Host {
-    /// A gate for a new session, or what to tell whoever asked for it.
+    /// A gate for a new session.
     ///
     /// # Errors
-    /// With plain words, where the gate doesn't let the server be reached.
-    fn open(&mut self, number: u64) -> Result<Opened, String>;
+    /// Where there is none, with why.
+    fn open(&mut self, number: u64) -> Result<Opened, Unopened>;
 
     /// A session is over.
     ///
@@ -93,6 +106,8 @@ impl Session {
 /// What a session's tasks say.
 enum Said {
     Frame(Frame),
+    /// Whoever served it is gone.
+    Over,
     Broken(Broken),
 }
 
@@ -174,6 +189,9 @@ impl<H: Host> Front<'_, H> {
                 // Tells an honest client to begin afresh.
                 None => return self.refuse(&frame, 404, "there is no such session").await,
             },
+            None if self.web.ids && !begins(&frame) => {
+                return self.refuse(&frame, 400, "the request names no session; open one with initialize").await;
+            }
             None => match self.sessionless(&frame, headers) {
                 Some(number) => number,
                 None => match self.begin(&frame, principal(&self.web.principals, headers)).await? {
@@ -217,33 +235,35 @@ impl<H: Host> Front<'_, H> {
         }
         self.last += 1;
         let number = self.last;
-        let Opened { gate, watch } = match self.host.open(number) {
+        let Opened { gated, watch, upstream } = match self.host.open(number) {
             Ok(opened) => opened,
-            Err(why) => {
+            Err(Unopened::Refused(why)) => {
                 self.refuse(frame, 502, &why).await?;
                 return Ok(None);
             }
+            Err(Unopened::Broken(broken)) => {
+                self.refuse(frame, 500, CLOSED).await?;
+                return Err(broken);
+            }
         };
-        if let Some(broken) = watch.broken() {
-            self.refuse(frame, 500, CLOSED).await?;
-            return Err(broken);
-        }
-        let exchanges = Exchanges::new(gate, self.web.server.clone());
-        let upstream = http::connect(&self.web.upstream, Arc::new(exchanges.clone()));
         let (near, far) = pair();
+        let serving = match upstream {
+            Upstream::Url(url) => gated.before_url(far, &url),
+            Upstream::Here(server) => gated.before(far, server),
+        };
         let Connection { outgoing: to_gate, incoming: mut from_gate, .. } = near;
         let mut tasks = Tasks::default();
-        tasks.keep(tokio::spawn(pump(exchanges, far, upstream)));
+        tasks.keep(serving);
         let said = self.said.clone();
         tasks.keep(tokio::spawn(async move {
             loop {
                 let next = tokio::select! {
                     biased;
                     () = watch.breaks() => watch.broken().map(Said::Broken),
-                    frame = from_gate.recv() => frame.map(Said::Frame),
+                    frame = from_gate.recv() => Some(frame.map_or(Said::Over, Said::Frame)),
                 };
                 let Some(next) = next else { return };
-                let over = matches!(next, Said::Broken(_));
+                let over = matches!(next, Said::Broken(_) | Said::Over);
                 if said.send((number, next)).await.is_err() || over {
                     return;
                 }
@@ -261,6 +281,7 @@ impl<H: Host> Front<'_, H> {
     async fn heard(&mut self, number: u64, said: Said) -> Result<(), Broken> {
         let frame = match said {
             Said::Frame(frame) => frame,
+            Said::Over => return self.end(number).await,
             Said::Broken(broken) => return Err(broken),
         };
         let Some(session) = self.sessions.get_mut(&number) else { return Ok(()) };
@@ -279,7 +300,10 @@ impl<H: Host> Front<'_, H> {
                     self.ids.insert(id, number);
                 }
                 // An opening that failed opened nothing.
-                None => over = head.is_none_or(|head| !(200..300).contains(&head.status)),
+                None => {
+                    over = head.is_none_or(|head| !(200..300).contains(&head.status))
+                        || Message::new(frame.body.clone()).error().is_some();
+                }
             }
         }
         let Some(session) = self.sessions.get_mut(&number) else { return Ok(()) };
@@ -341,6 +365,13 @@ impl<H: Host> Front<'_, H> {
             let _ = self.host.close(number, failed);
         }
     }
+}
+
+/// Whether a request needs no session: it opens one, or brings along what a
+/// session would know.
+fn begins(frame: &Frame) -> bool {
+    let message = Message::new(frame.body.clone());
+    message.method() == Some("initialize") || stateless::is_stateless(&message)
 }
 
 /// An answer of the guard's own.

@@ -12,11 +12,13 @@ mod frame;
 pub mod http;
 mod memory;
 mod referee;
+mod room;
 pub mod stdio;
 
 pub use connection::{Close, Connection, Launch, Target, Tasks};
 pub use frame::{Carrier, Exchange, Form, Frame, Headers, ReplyHead, Verb, header};
 pub use memory::pair;
+pub use room::Room;
 pub use referee::{Careless, Go, Redirect, Referee};
 
 /// The three ways a case travels.

@@ -178,7 +178,7 @@ where
         };
         let end = tokio::select! {
             biased;
-            end = lines::read(stdout, &to_owner) => end,
+            end = lines::read(stdout, &to_owner, None) => end,
             () = overtime => Close::Ended,
         };
         let end = match end {

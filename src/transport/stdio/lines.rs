@@ -8,7 +8,7 @@ use tokio::{
     sync::mpsc,
 };
 
-use super::super::{Close, Connection, Exchange, Frame};
+use super::super::{Close, Connection, Exchange, Frame, Room};
 
 /// The longest line in bytes. A careless reader has no bound at all; this one
 /// only keeps the harness alive.
@@ -31,11 +31,28 @@ where
     R: AsyncRead + Send + Unpin + 'static,
     W: AsyncWrite + Send + Unpin + 'static,
 {
+    within(reader, writer, None)
+}
+
+/// The same, which reads on only while there is room for what it has read.
+pub fn bounded<R, W>(reader: R, writer: W, room: Room) -> Connection
+where
+    R: AsyncRead + Send + Unpin + 'static,
+    W: AsyncWrite + Send + Unpin + 'static,
+{
+    within(reader, writer, Some(room))
+}
+
+fn within<R, W>(reader: R, writer: W, room: Option<Room>) -> Connection
+where
+    R: AsyncRead + Send + Unpin + 'static,
+    W: AsyncWrite + Send + Unpin + 'static,
+{
     let (mut connection, from_owner, to_owner) = Connection::new();
     let close = Arc::clone(&connection.close);
     spawn_writer(writer, from_owner);
     connection.tasks.keep(tokio::spawn(async move {
-        let end = read(reader, &to_owner).await;
+        let end = read(reader, &to_owner, room.as_ref()).await;
         // Set before `to_owner` is dropped: whoever sees the end can ask why.
         let _ = close.set(end);
     }));
@@ -72,7 +89,7 @@ fn line(body: &[u8]) -> Vec<u8> {
 }
 
 /// Hands on every line until the stream, or the owner, ends; says which way.
-pub(super) async fn read<R>(mut reader: R, to_owner: &mpsc::Sender<Frame>) -> Close
+pub(super) async fn read<R>(mut reader: R, to_owner: &mpsc::Sender<Frame>, room: Option<&Room>) -> Close
 where
     R: AsyncRead + Unpin,
 {
@@ -83,7 +100,7 @@ where
         while let Some(length) = buffer[searched..].iter().position(|byte| *byte == b'\n') {
             let line = buffer.split_to(searched + length + 1).freeze();
             searched = 0;
-            if !deliver(line, to_owner).await {
+            if !deliver(line, to_owner, room).await {
                 return Close::Ended;
             }
         }
@@ -94,7 +111,7 @@ where
         buffer.reserve(CHUNK);
         match reader.read_buf(&mut buffer).await {
             Ok(0) => {
-                deliver(buffer.freeze(), to_owner).await;
+                deliver(buffer.freeze(), to_owner, room).await;
                 return Close::Ended;
             }
             Ok(_) => {}
@@ -104,11 +121,14 @@ where
 }
 
 /// Hands on one line; false when nobody wants it.
-async fn deliver(mut line: Bytes, to_owner: &mpsc::Sender<Frame>) -> bool {
+async fn deliver(mut line: Bytes, to_owner: &mpsc::Sender<Frame>, room: Option<&Room>) -> bool {
     for end in [b"\n", b"\r"] {
         if line.ends_with(end) {
             line.truncate(line.len() - 1);
         }
+    }
+    if let Some(room) = room {
+        line = room.hold(line).await;
     }
     line.is_empty() || to_owner.send(Frame::line(Exchange::NONE, line)).await.is_ok()
 }

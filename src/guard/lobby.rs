@@ -1,0 +1,236 @@
+//! A server that speaks in lines, as one over HTTP.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+
+use bytes::Bytes;
+use tokio::sync::mpsc;
+
+use super::{line::UNANSWERED, unsent::Unsent};
+use crate::{
+    protocol::{INVALID_REQUEST, Id, Message, PARSE_ERROR, REFUSED, Shape, error_reply, strict::Node},
+    relay::next,
+    transport::{Carrier, Connection, Exchange, Frame, Headers, Verb, http},
+};
+
+/// The header that names a session.
+pub(super) const SESSION: &str = "mcp-session-id";
+
+/// An id that nobody can guess.
+///
+/// # Errors
+/// Where there is no randomness to be had.
+pub fn session_id() -> std::io::Result<String> {
+    let mut secret = [0; 16];
+    getrandom::fill(&mut secret).map_err(std::io::Error::other)?;
+    Ok(format!("{:032x}", u128::from_le_bytes(secret)))
+}
+
+/// Answers HTTP requests with what a server says in lines, until either ends.
+/// The session that its `initialize` opens is handed out as `session`.
+///
+/// A reply is a whole response. What the server says unasked goes on the stream
+/// of the client's GET; what belongs to a request (its progress, and whatever the
+/// server asks for while it works on one) goes before its reply on an event
+/// stream of its own. Until there is either, it waits, within bounds.
+pub async fn lobby(clients: Connection, server: Connection, session: String) {
+    let Connection { outgoing: to_clients, mut incoming, tasks: clients_tasks, .. } = clients;
+    let Connection { outgoing: to_server, incoming: mut from_server, tasks: server_tasks, .. } = server;
+    let mut lobby = Lobby {
+        to_clients,
+        session,
+        waiting: HashMap::new(),
+        open: BTreeMap::new(),
+        get: None,
+        unsent: Unsent::default(),
+    };
+    loop {
+        tokio::select! {
+            biased;
+            said = from_server.recv() => match said {
+                Some(said) => {
+                    if let Some(answer) = lobby.heard(said.body).await {
+                        // A server that listens no more has nobody to be told.
+                        let _ = to_server.send(Frame::line(Exchange::NONE, answer)).await;
+                    }
+                }
+                None => break,
+            },
+            (room, asked) = next(&mut incoming, Some(&to_server)) => {
+                let Some(asked) = asked else { break };
+                let is_over = matches!(asked.carrier, Carrier::Request { verb: Verb::Delete, .. });
+                if let (Some(line), Some(room)) = (lobby.asked(asked).await, room) {
+                    room.send(Frame::line(Exchange::NONE, line));
+                }
+                if is_over {
+                    break;
+                }
+            }
+        }
+    }
+    lobby.close().await;
+    drop((clients_tasks, server_tasks));
+}
+
+/// A client's POST that waits.
+#[derive(Debug)]
+struct Asked {
+    id: Id,
+    /// It opens the session.
+    opens: bool,
+    /// Its answer has become an event stream.
+    streams: bool,
+    token: Option<Id>,
+}
+
+#[derive(Debug)]
+struct Lobby {
+    to_clients: mpsc::Sender<Frame>,
+    session: String,
+    /// Who waits for the reply under an id, in the order in which they asked.
+    waiting: HashMap<Id, VecDeque<Exchange>>,
+    open: BTreeMap<Exchange, Asked>,
+    /// The stream for what is said unasked.
+    get: Option<Exchange>,
+    unsent: Unsent,
+}
+
+impl Lobby {
+    /// A client's HTTP request; gives what the server is told.
+    async fn asked(&mut self, frame: Frame) -> Option<Bytes> {
+        let Carrier::Request { verb, .. } = frame.carrier else { return None };
+        let exchange = frame.exchange;
+        match verb {
+            Verb::Post => return self.posted(exchange, frame.body).await,
+            Verb::Get => {
+                if let Some(before) = self.get.replace(exchange) {
+                    self.say(http::end(before)).await;
+                }
+                self.say(http::open_stream(exchange, Headers::new())).await;
+                for body in self.unsent.take() {
+                    self.say(http::event(exchange, Headers::new(), body)).await;
+                }
+            }
+            Verb::Delete => self.say(http::whole(exchange, 200, Headers::new(), Bytes::new())).await,
+        }
+        None
+    }
+
+    async fn posted(&mut self, exchange: Exchange, body: Bytes) -> Option<Bytes> {
+        let message = Message::new(body.clone());
+        let asks = match message.shape() {
+            Shape::Request => message.id().cloned(),
+            // The replies to a batch come together, under the ids of its requests.
+            Shape::Batch => asked_in(&message),
+            Shape::Notification | Shape::Response => None,
+            Shape::Broken => return self.refuse(exchange, PARSE_ERROR, "the message is not JSON").await,
+            Shape::Other => return self.refuse(exchange, INVALID_REQUEST, "the message is none of JSON-RPC").await,
+        };
+        match asks {
+            None => self.say(http::accepted(exchange)).await,
+            Some(id) => {
+                self.waiting.entry(id.clone()).or_default().push_back(exchange);
+                let token = message.params().and_then(|params| params.member("_meta")?.member("progressToken"));
+                let opens = message.method() == Some("initialize");
+                self.open.insert(exchange, Asked { id, opens, streams: false, token: token.and_then(Id::of) });
+            }
+        }
+        Some(body)
+    }
+
+    /// The server says something; gives what it is answered at once.
+    async fn heard(&mut self, body: Bytes) -> Option<Bytes> {
+        let message = Message::new(body.clone());
+        match message.shape() {
+            Shape::Response => self.answered(message.id()?.clone(), &message).await,
+            Shape::Batch => {
+                let items = message.root().map_or(&[][..], Node::items).iter();
+                let ids: Vec<_> = items.filter_map(|item| item.member("id").and_then(Id::of)).collect();
+                let id = ids.into_iter().find(|id| self.waiting.contains_key(id))?;
+                self.answered(id, &message).await;
+            }
+            Shape::Request | Shape::Notification => return self.unasked(&message).await,
+            // Nobody is told of noise.
+            Shape::Other | Shape::Broken => {}
+        }
+        None
+    }
+
+    async fn answered(&mut self, id: Id, message: &Message) {
+        let Some(queue) = self.waiting.get_mut(&id) else { return };
+        let exchange = queue.pop_front();
+        if queue.is_empty() {
+            self.waiting.remove(&id);
+        }
+        let Some((exchange, asked)) = exchange.and_then(|exchange| Some((exchange, self.open.remove(&exchange)?)))
+        else {
+            return;
+        };
+        if asked.streams {
+            self.say(http::event(exchange, Headers::new(), message.raw().clone())).await;
+            self.say(http::end(exchange)).await;
+            return;
+        }
+        let mut headers = vec![("content-type".to_owned(), "application/json".to_owned())];
+        if asked.opens && message.result().is_some() {
+            headers.push((SESSION.to_owned(), self.session.clone()));
+        }
+        self.say(http::whole(exchange, 200, headers, message.raw().clone())).await;
+    }
+
+    /// What the server says without being asked goes on one stream.
+    async fn unasked(&mut self, message: &Message) -> Option<Bytes> {
+        let token = (message.method() == Some("notifications/progress"))
+            .then(|| message.params()?.member("progressToken").and_then(Id::of))
+            .flatten();
+        let of_token = token.and_then(|token| self.open.iter().find(|(_, asked)| asked.token.as_ref() == Some(&token)));
+        // A client that waits for an answer reads what comes before it; whether it
+        // listens elsewhere, nobody knows.
+        let asks = message.shape() == Shape::Request;
+        let latest = self.open.iter().rev().find(|(_, asked)| !asked.opens);
+        let of_request = of_token.or(latest.filter(|_| asks || self.get.is_none())).map(|(exchange, _)| *exchange);
+        match of_request.or(self.get) {
+            Some(exchange) => {
+                if let Some(asked) = self.open.get_mut(&exchange) {
+                    asked.streams = true;
+                }
+                self.say(http::event(exchange, Headers::new(), message.raw().clone())).await;
+                None
+            }
+            None => self.unsent.keep(message.clone()),
+        }
+    }
+
+    async fn refuse(&self, exchange: Exchange, code: i64, why: &str) -> Option<Bytes> {
+        let headers = vec![("content-type".to_owned(), "application/json".to_owned())];
+        self.say(http::whole(exchange, 400, headers, error_reply(None, code, why, None))).await;
+        None
+    }
+
+    /// Everybody who waits is told that there will be no answer.
+    async fn close(self) {
+        for (exchange, asked) in &self.open {
+            let reply = error_reply(Some(&asked.id), REFUSED, UNANSWERED, None);
+            if asked.streams {
+                self.say(http::event(*exchange, Headers::new(), reply)).await;
+                self.say(http::end(*exchange)).await;
+            } else {
+                let headers = vec![("content-type".to_owned(), "application/json".to_owned())];
+                self.say(http::whole(*exchange, 200, headers, reply)).await;
+            }
+        }
+        if let Some(get) = self.get {
+            self.say(http::end(get)).await;
+        }
+    }
+
+    async fn say(&self, frame: Frame) {
+        // Where nobody listens the loop ends by itself.
+        let _ = self.to_clients.send(frame).await;
+    }
+}
+
+/// The first id under which a batch asks for something.
+fn asked_in(batch: &Message) -> Option<Id> {
+    let mut items = batch.root().map_or(&[][..], Node::items).iter();
+    items.find(|item| item.member("method").is_some()).and_then(|item| item.member("id")).and_then(Id::of)
+}

@@ -1,0 +1,64 @@
+//! What a message of 2026-07-28 says in its headers where it travels over HTTP.
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+
+use crate::{
+    protocol::{Message, strict::Node},
+    transport::Headers,
+};
+
+/// The key of the protocol version in `_meta`.
+const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
+
+/// Whether a message brings its protocol version along, and belongs to no session.
+pub(super) fn is_stateless(message: &Message) -> bool {
+    message.method().is_some() && version(message).is_some()
+}
+
+fn version(message: &Message) -> Option<&str> {
+    message.params()?.member("_meta")?.member(VERSION)?.as_str()
+}
+
+/// The headers that say what the body says, where the message brings its
+/// protocol version along; none where it belongs to a session.
+pub(super) fn headers(message: &Message) -> Headers {
+    let params = message.params();
+    let (Some(version), Some(method)) = (version(message), message.method()) else { return Headers::new() };
+    let name = params.and_then(|params| params.member(if method == "resources/read" { "uri" } else { "name" }));
+    let named = matches!(method, "tools/call" | "resources/read" | "prompts/get");
+    let name = name.and_then(Node::as_str).filter(|_| named);
+    [("mcp-protocol-version", Some(version)), ("mcp-method", Some(method)), ("mcp-name", name)]
+        .into_iter()
+        .filter_map(|(header, value)| Some((header.to_owned(), plain(value?))))
+        .collect()
+}
+
+/// The value as it stands in a header: in base64 where it can't stand there as it is.
+fn plain(text: &str) -> String {
+    let stands = text.bytes().all(|byte| matches!(byte, b' '..=b'~')) && text.trim() == text && !text.starts_with("=?");
+    if stands { text.to_owned() } else { format!("=?base64?{}?=", STANDARD.encode(text)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(text: &'static str) -> Vec<(String, String)> {
+        headers(&Message::new(text))
+    }
+
+    #[test]
+    fn headers_say_what_the_body_says() {
+        let header = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        let text = r#"{"id":1,"method":"tools/call","params":{"name":"öffne","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}"#;
+        let all = [
+            header("mcp-protocol-version", "2026-07-28"),
+            header("mcp-method", "tools/call"),
+            header("mcp-name", "=?base64?w7ZmZm5l?="),
+        ];
+        assert_eq!(of(text), all);
+        let text = r#"{"id":1,"method":"tools/list","params":{"name":"x","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}"#;
+        assert_eq!(of(text).len(), 2);
+        assert_eq!(of(r#"{"id":1,"method":"tools/call","params":{"name":"x","_meta":{"progressToken":1}}}"#), []);
+    }
+}
