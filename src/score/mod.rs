@@ -7,6 +7,7 @@ mod ablation;
 mod admission;
 mod coverage;
 pub mod doctor;
+pub mod fidelity;
 mod latency;
 mod lint;
 mod rate;
