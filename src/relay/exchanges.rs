@@ -21,6 +21,8 @@ pub(super) struct Waiting {
     pub(super) id: Option<Id>,
     /// Why the gate stopped its response.
     pub(super) stopped: Option<Bytes>,
+    /// Its response said where a client that was cut off goes on.
+    pub(super) resumes: bool,
 }
 
 /// Requests that wait, by exchange; asked as the referee of the upstream leg.
@@ -85,7 +87,19 @@ impl Exchanges {
 
     /// A request came in.
     pub(super) fn begin(&self, exchange: Exchange, id: Option<Id>) {
-        self.lock().insert(exchange, Waiting { id, stopped: None });
+        self.again(exchange, Waiting { id, ..Waiting::default() });
+    }
+
+    /// It still waits.
+    pub(super) fn again(&self, exchange: Exchange, waiting: Waiting) {
+        self.lock().insert(exchange, waiting);
+    }
+
+    /// Its reply may come on another stream.
+    pub(super) fn resumes(&self, exchange: Exchange) {
+        if let Some(waiting) = self.lock().get_mut(&exchange) {
+            waiting.resumes = true;
+        }
     }
 
     /// It was answered, or nobody can answer it any more.

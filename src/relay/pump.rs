@@ -89,6 +89,11 @@ const OWN: u64 = u64::MAX;
 impl Relay {
     /// What goes back to the client, and what goes on to the server.
     fn requestward(&mut self, mut frame: Frame) -> (Vec<Frame>, Option<Frame>) {
+        if frame.carrier == Carrier::Gone {
+            self.exchanges.end(frame.exchange);
+            self.exchanges.over(frame.exchange);
+            return (Vec::new(), Some(frame));
+        }
         let message = Message::new(frame.body.clone());
         let asked = match &frame.carrier {
             Carrier::Request { verb, headers } => Some(Arc::new(Asked::new(*verb, headers))),
@@ -213,17 +218,25 @@ impl Relay {
     /// What goes on to the client.
     fn replied(&self, mut frame: Frame, behind: Option<&Asked>) -> Vec<Frame> {
         let (head, form) = match &frame.carrier {
-            Carrier::Reply { head, form } => (Some(Arc::clone(head)), *form),
+            Carrier::Reply { head, form, .. } => (Some(Arc::clone(head)), *form),
             _ => (None, Form::Event),
         };
         match form {
             Form::Stopped => return vec![self.stopped(frame.exchange)],
             Form::End => {
-                let unanswered = self.exchanges.end(frame.exchange).and_then(|waiting| waiting.id);
+                // A stream that said where to go on may bring the reply on another one.
+                let unanswered = self
+                    .exchanges
+                    .end(frame.exchange)
+                    .filter(|waiting| !waiting.resumes)
+                    .and_then(|waiting| waiting.id);
                 let withheld = unanswered.map(|id| Frame { body: withheld(&id), ..event_like(&frame) });
                 return withheld.into_iter().chain([frame]).collect();
             }
             Form::Whole | Form::Event => {}
+        }
+        if frame.mark().and_then(|mark| mark.id.as_deref()).is_some_and(|id| !id.is_empty()) {
+            self.exchanges.resumes(frame.exchange);
         }
         let message = Message::new(frame.body.clone());
         // An error page is no message: the status code is for the client to act on.
@@ -268,7 +281,7 @@ impl Relay {
             Decision::Refuse { reply: None, .. } => {
                 // The stream may still bring the real reply.
                 if let Some(waiting) = waiting {
-                    self.exchanges.begin(frame.exchange, waiting.id);
+                    self.exchanges.again(frame.exchange, waiting);
                 }
                 Vec::new()
             }
@@ -300,7 +313,7 @@ fn withheld(id: &Id) -> Bytes {
 
 fn event_like(frame: &Frame) -> Frame {
     let carrier = match &frame.carrier {
-        Carrier::Reply { head, .. } => Carrier::Reply { head: Arc::clone(head), form: Form::Event },
+        Carrier::Reply { head, .. } => Carrier::Reply { head: Arc::clone(head), form: Form::Event, mark: None },
         other => other.clone(),
     };
     Frame { carrier, ..frame.clone() }
