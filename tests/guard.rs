@@ -259,17 +259,15 @@ fn a_client_that_does_not_read_holds_up_its_server_and_fills_no_memory() {
     let script = r#"line=$(printf '{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"%01500000d"}}' 0)
         n=0; while [ $n -lt 400 ]; do n=$((n+1)); printf '%s\n' "$line"; done; touch done; cat > /dev/null"#;
     let mut session = Session::start(&mut desk.command(&["sh", "-c", script]));
+    // It would be done by then if somebody kept it all.
     let until = Instant::now() + Duration::from_secs(5);
     while !desk.path("done").exists() && Instant::now() < until {
         std::thread::sleep(Duration::from_millis(50));
     }
-    assert!(!desk.path("done").exists(), "somebody keeps it all");
-    for _ in 0..400 {
-        assert!(!session.hear().is_empty());
-    }
     let peak = peak(session.child.id());
-    assert!(peak < 400 << 20, "{peak}");
-    assert_eq!(session.close().1, 0);
+    assert!(!desk.path("done").exists() && peak < 256 << 20, "{peak}");
+    session.child.kill().unwrap();
+    session.child.wait().unwrap();
 }
 
 #[test]

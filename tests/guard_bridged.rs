@@ -11,7 +11,7 @@ use std::{
     io::{BufRead as _, BufReader, Write as _},
     net::{TcpListener, TcpStream},
     path::{Path, PathBuf},
-    process::{Child, Command, Stdio},
+    process::{Command, Stdio},
     sync::{Arc, Mutex},
     time::{Duration, Instant},
 };
@@ -19,7 +19,7 @@ use std::{
 use serde_json::Value;
 use tempfile::TempDir;
 
-use http::Said;
+use http::{Listening, Said};
 use lines::Session;
 
 const POLICY: &str = r#"schema = 1
@@ -40,14 +40,7 @@ fn call(id: u32, tool: &str) -> String {
 /// A guard that listens before a server that is started for every session.
 struct Guard {
     folder: TempDir,
-    child: Child,
-    at: String,
-}
-
-impl Drop for Guard {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-    }
+    listening: Listening,
 }
 
 impl Guard {
@@ -57,34 +50,19 @@ impl Guard {
         std::fs::write(folder.path().join("server.sh"), include_str!("common/server.sh")).unwrap();
         let mut command = Command::new(env!("CARGO_BIN_EXE_gateproof"));
         command.current_dir(folder.path()).args(["guard", "--policy", "policy.toml", "--audit", "log"]).args(words);
-        command.args([
-            "--listen",
-            "127.0.0.1:0",
-            "--",
-            "sh",
-            "server.sh",
-            "seen",
-            "desk",
-            "read",
-            "ask",
-            "die",
-            "burn",
-        ]);
-        let mut child = command.stdin(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stderr.take().unwrap()).read_line(&mut line).unwrap();
-        let at = line.trim().strip_prefix("listening on http://").unwrap().strip_suffix("/mcp").unwrap().to_owned();
-        Self { folder, child, at }
+        let server = ["sh", "server.sh", "seen", "desk", "read", "ask", "die", "burn"];
+        command.args(["--listen", "127.0.0.1:0", "--"]).args(server);
+        Self { folder, listening: Listening::start(&mut command) }
     }
 
     fn ask(&self, session: &str, body: &str) -> Said {
-        http::ask(&self.at, "POST", &[("mcp-session-id", session)], body)
+        self.listening.ask("POST", &[("mcp-session-id", session)], body)
     }
 
     /// Opens a session; its id, and the process that it is served by.
     fn open(&self) -> (String, u32) {
         let before = servers(self.folder.path());
-        let opened = http::ask(&self.at, "POST", &[], OPENING);
+        let opened = self.listening.ask("POST", &[], OPENING);
         assert_eq!(opened.status(), 200, "{}", opened.body);
         assert!(opened.body.starts_with(r#"{"jsonrpc":"2.0","id":"o", "result":"#), "{}", opened.body);
         let id = opened.header("mcp-session-id").unwrap().to_owned();
@@ -96,13 +74,8 @@ impl Guard {
     }
 
     /// Ends it by a signal; the exit code, and what the log's check says.
-    fn end(mut self) -> (Option<i32>, String) {
-        assert!(Command::new("kill").args(["-TERM", &self.child.id().to_string()]).status().unwrap().success());
-        let code = self.child.wait().unwrap().code();
-        let mut command = Command::new(env!("CARGO_BIN_EXE_gateproof"));
-        command.current_dir(self.folder.path()).args(["guard", "audit", "verify", "log"]);
-        let output = command.output().unwrap();
-        (code, String::from_utf8([output.stdout, output.stderr].concat()).unwrap())
+    fn end(self) -> (Option<i32>, String) {
+        self.listening.end(self.folder.path())
     }
 }
 
@@ -138,13 +111,13 @@ fn every_session_over_http_has_a_process_of_its_own() {
     }
     let seen = |pid: u32| std::fs::read_to_string(guard.folder.path().join(format!("seen-{pid}"))).unwrap();
     assert_eq!(seen(our_process), format!("{OPENING}\n{READY}\n{LIST}\n{}\n", call(3, "read")));
-    assert_eq!(http::ask(&guard.at, "POST", &[], &call(5, "read")).status(), 400);
+    assert_eq!(guard.listening.ask("POST", &[], &call(5, "read")).status(), 400);
     assert_eq!(guard.ask("made-up", &call(5, "read")).status(), 404);
     assert!(guard.ask(&ours, "{").body.contains("-32700"));
     let elsewhere = [("mcp-session-id", ours.as_str()), ("origin", "http://page.example")];
-    assert_eq!(http::ask(&guard.at, "POST", &elsewhere, &call(6, "read")).status(), 403);
+    assert_eq!(guard.listening.ask("POST", &elsewhere, &call(6, "read")).status(), 403);
     // The end of a session is that of its process, and of no other.
-    assert_eq!(http::ask(&guard.at, "DELETE", &[("mcp-session-id", &ours)], "").status(), 200);
+    assert_eq!(guard.listening.ask("DELETE", &[("mcp-session-id", &ours)], "").status(), 200);
     ends(our_process);
     assert_eq!(guard.ask(&ours, &call(7, "read")).status(), 404);
     // So is the end of the process.
@@ -165,7 +138,7 @@ fn every_session_over_http_has_a_process_of_its_own() {
 fn what_a_server_asks_during_a_call_comes_on_the_answer_of_the_call() {
     let guard = Guard::start(&[]);
     let (session, process) = guard.open();
-    let stream = http::send(&guard.at, "POST", &[("mcp-session-id", &session)], &call(3, "ask"));
+    let stream = http::send(&guard.listening.at, "POST", &[("mcp-session-id", &session)], &call(3, "ask"));
     let mut reader = BufReader::new(&stream);
     let (first, headers) = http::head(&mut reader);
     assert!(first.contains("200") && headers.iter().any(|(_, value)| value == "text/event-stream"), "{headers:?}");

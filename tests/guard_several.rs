@@ -7,14 +7,12 @@ mod http;
 #[path = "common/lines.rs"]
 mod lines;
 
-use std::{
-    io::{BufRead as _, BufReader},
-    process::{Command, Stdio},
-};
+use std::process::{Command, Stdio};
 
 use serde_json::Value;
 use tempfile::TempDir;
 
+use http::Listening;
 use lines::Session;
 
 const POLICY: &str = r#"schema = 1
@@ -24,6 +22,7 @@ title = "Notes and tickets"
 allow = ["read", "die"]
 
 [servers.tickets]
+allow = ["my_read", "list", "ask", "Read"]
 "#;
 
 const SERVERS: &str = r#"schema = 1
@@ -90,7 +89,7 @@ fn open(session: &mut Session) -> Vec<String> {
 fn several_servers_are_one_list_behind_one_gate() {
     let folder = desk(POLICY, SERVERS);
     let mut session = Session::start(&mut guard(&folder, &["--audit", "log"]));
-    // `ask` and `burn` are not allowed on notes; `Read` looks like what notes owns.
+    // `ask` and `burn` are not allowed on notes; `Read` looks like what it owns.
     assert_eq!(open(&mut session), ["read", "die", "my_read", "tickets_list", "ask"]);
     for (id, tool, by) in [("0", "read", "notes"), ("\"0\"", "my_read", "tickets"), ("1", "tickets_list", "tickets")] {
         let said = session.ask(&call(id, tool));
@@ -152,34 +151,24 @@ fn one_that_does_not_start_is_told_and_the_rest_is_served() {
 fn several_servers_are_served_over_http_too() {
     let folder = desk(POLICY, SERVERS);
     let mut command = guard(&folder, &["--audit", "log", "--listen", "127.0.0.1:0"]);
-    let mut child = command.stdin(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
-    let mut line = String::new();
-    BufReader::new(child.stderr.take().unwrap()).read_line(&mut line).unwrap();
-    let at = line.trim().strip_prefix("listening on http://").unwrap().strip_suffix("/mcp").unwrap().to_owned();
+    let guard = Listening::start(&mut command);
     let rosa = ("authorization", "Bearer rosa-made-up");
-    let opened = http::ask(&at, "POST", &[rosa], OPENING);
+    let opened = guard.ask("POST", &[rosa], OPENING);
     let id = opened.header("mcp-session-id").unwrap().to_owned();
     let with = [rosa, ("mcp-session-id", id.as_str())];
-    let ask = |body: &str| http::ask(&at, "POST", &with, body);
+    let ask = |body: &str| guard.ask("POST", &with, body);
     assert_eq!(ask(READY).status(), 202);
     assert_eq!(names(&ask(LIST).body), ["read", "die", "my_read", "tickets_list", "ask"]);
     assert!(ask(&call("3", "read")).body.contains("by notes"));
     // The door: pages from elsewhere, other principals, unknown sessions.
     let elsewhere = [rosa, with[1], ("origin", "http://page.example")];
-    assert_eq!(http::ask(&at, "POST", &elsewhere, &call("4", "read")).status(), 403);
-    assert_eq!(http::ask(&at, "POST", &with[1..], &call("5", "read")).status(), 404);
+    assert_eq!(guard.ask("POST", &elsewhere, &call("4", "read")).status(), 403);
+    assert_eq!(guard.ask("POST", &with[1..], &call("5", "read")).status(), 404);
     assert!(!seen(&folder, "notes").contains("\"id\":4") && !seen(&folder, "notes").contains("\"id\":5"));
-    assert_eq!(http::ask(&at, "DELETE", &with, "").status(), 200);
+    assert_eq!(guard.ask("DELETE", &with, "").status(), 200);
     assert_eq!(ask(&call("6", "read")).status(), 404);
-    assert!(Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap().success());
-    assert_eq!(child.wait().unwrap().code(), Some(0));
-    let output = Command::new(env!("CARGO_BIN_EXE_gateproof"))
-        .current_dir(folder.path())
-        .args(["guard", "audit", "verify", "log"])
-        .output()
-        .unwrap();
-    let said = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
-    assert!(said.contains("intact") && !said.contains("without an end"), "{said}");
+    let (code, said) = guard.end(folder.path());
+    assert!(code == Some(0) && said.contains("intact") && !said.contains("without an end"), "{code:?} {said}");
 }
 
 #[test]

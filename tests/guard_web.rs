@@ -6,9 +6,9 @@
 mod http;
 
 use std::{
-    io::{BufRead as _, BufReader, Write as _},
+    io::Write as _,
     net::{TcpListener, TcpStream},
-    process::{Child, Command, Stdio},
+    process::Command,
     sync::{
         Arc, Mutex,
         atomic::{AtomicUsize, Ordering},
@@ -18,7 +18,7 @@ use std::{
 use serde_json::Value;
 use tempfile::TempDir;
 
-use http::Said;
+use http::{Listening, Said};
 
 const POLICY: &str = r#"schema = 1
 title = "The desk may be read"
@@ -99,14 +99,7 @@ fn serve(mut stream: &TcpStream, seen: &Mutex<Vec<String>>, opened: &AtomicUsize
 
 struct Guard {
     folder: TempDir,
-    child: Child,
-    at: String,
-}
-
-impl Drop for Guard {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-    }
+    listening: Listening,
 }
 
 impl Guard {
@@ -115,16 +108,12 @@ impl Guard {
         std::fs::write(folder.path().join("policy.toml"), POLICY).unwrap();
         let mut command = Command::new(env!("CARGO_BIN_EXE_gateproof"));
         command.current_dir(folder.path()).args(["guard", "--policy", "policy.toml", "--audit", "log"]);
-        command.args(["--listen", "127.0.0.1:0", "--upstream", upstream]).stdin(Stdio::null()).stderr(Stdio::piped());
-        let mut child = command.spawn().unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stderr.take().unwrap()).read_line(&mut line).unwrap();
-        let at = line.trim().strip_prefix("listening on http://").unwrap().strip_suffix("/mcp").unwrap().to_owned();
-        Self { folder, child, at }
+        let listening = Listening::start(command.args(["--listen", "127.0.0.1:0", "--upstream", upstream]));
+        Self { folder, listening }
     }
 
     fn ask(&self, verb: &str, headers: &[(&str, &str)], body: &str) -> Said {
-        http::ask(&self.at, verb, headers, body)
+        self.listening.ask(verb, headers, body)
     }
 
     /// Opens a session; its id, where the server gives one.
@@ -141,13 +130,8 @@ impl Guard {
     }
 
     /// Ends it by a signal; the exit code, and what the log's check says.
-    fn end(mut self) -> (Option<i32>, String) {
-        assert!(Command::new("kill").args(["-TERM", &self.child.id().to_string()]).status().unwrap().success());
-        let code = self.child.wait().unwrap().code();
-        let mut command = Command::new(env!("CARGO_BIN_EXE_gateproof"));
-        let output =
-            command.current_dir(self.folder.path()).args(["guard", "audit", "verify", "log"]).output().unwrap();
-        (code, String::from_utf8([output.stdout, output.stderr].concat()).unwrap())
+    fn end(self) -> (Option<i32>, String) {
+        self.listening.end(self.folder.path())
     }
 }
 

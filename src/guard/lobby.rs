@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use bytes::Bytes;
 use tokio::sync::mpsc;
 
-use super::{line::UNANSWERED, unsent::Unsent};
+use super::{line::UNANSWERED, stateless, unsent::Unsent};
 use crate::{
     protocol::{INVALID_REQUEST, Id, Message, PARSE_ERROR, REFUSED, Shape, error_reply, strict::Node},
     relay::next,
@@ -79,6 +79,8 @@ struct Asked {
     opens: bool,
     /// Its answer has become an event stream.
     streams: bool,
+    /// It belongs to no session: who leaves wants it no more.
+    stateless: bool,
     token: Option<Id>,
 }
 
@@ -97,8 +99,12 @@ struct Lobby {
 impl Lobby {
     /// A client's HTTP request; gives what the server is told.
     async fn asked(&mut self, frame: Frame) -> Option<Bytes> {
-        let Carrier::Request { verb, .. } = frame.carrier else { return None };
         let exchange = frame.exchange;
+        let verb = match frame.carrier {
+            Carrier::Request { verb, .. } => verb,
+            Carrier::Gone => return self.left(exchange),
+            Carrier::Line | Carrier::Reply { .. } => return None,
+        };
         match verb {
             Verb::Post => return self.posted(exchange, frame.body).await,
             Verb::Get => {
@@ -113,6 +119,22 @@ impl Lobby {
             Verb::Delete => self.say(http::whole(exchange, 200, Headers::new(), Bytes::new())).await,
         }
         None
+    }
+
+    /// Nobody reads on an exchange any more; gives what the server is told. What
+    /// belongs to a session goes on without whoever asked.
+    fn left(&mut self, exchange: Exchange) -> Option<Bytes> {
+        self.get.take_if(|get| *get == exchange);
+        let asked = self.open.remove(&exchange).filter(|asked| asked.stateless)?;
+        if let Some(queue) = self.waiting.get_mut(&asked.id) {
+            queue.retain(|other| *other != exchange);
+            if queue.is_empty() {
+                self.waiting.remove(&asked.id);
+            }
+        }
+        let cancel =
+            format!(r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{}}}}}"#, asked.id);
+        Some(cancel.into())
     }
 
     async fn posted(&mut self, exchange: Exchange, body: Bytes) -> Option<Bytes> {
@@ -131,7 +153,14 @@ impl Lobby {
                 self.waiting.entry(id.clone()).or_default().push_back(exchange);
                 let token = message.params().and_then(|params| params.member("_meta")?.member("progressToken"));
                 let opens = message.method() == Some("initialize");
-                self.open.insert(exchange, Asked { id, opens, streams: false, token: token.and_then(Id::of) });
+                let stateless = stateless::is_stateless(&message);
+                let token = token.and_then(Id::of);
+                // A client that opens no stream of its own reads what comes before its answer.
+                let kept = if opens || self.get.is_some() { Vec::new() } else { self.unsent.take() };
+                self.open.insert(exchange, Asked { id, opens, streams: !kept.is_empty(), stateless, token });
+                for body in kept {
+                    self.say(http::event(exchange, Headers::new(), body)).await;
+                }
             }
         }
         Some(body)
@@ -174,7 +203,8 @@ impl Lobby {
         if asked.opens && message.result().is_some() {
             headers.push((SESSION.to_owned(), self.session.clone()));
         }
-        self.say(http::whole(exchange, 200, headers, message.raw().clone())).await;
+        let status = if asked.stateless { stateless::status(message) } else { 200 };
+        self.say(http::whole(exchange, status, headers, message.raw().clone())).await;
     }
 
     /// What the server says without being asked goes on one stream.

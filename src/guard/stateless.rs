@@ -15,6 +15,34 @@ pub(super) fn is_stateless(message: &Message) -> bool {
     message.method().is_some() && version(message).is_some()
 }
 
+/// The HTTP status that an answer of no session travels with.
+pub(super) fn status(answer: &Message) -> u16 {
+    let code = answer.error().and_then(|error| error.member("code")).and_then(Node::as_number);
+    match code {
+        Some("-32601") => 404,
+        // A header, a capability or a version that doesn't do.
+        Some("-32020" | "-32021" | "-32022") => 400,
+        _ => 200,
+    }
+}
+
+/// What every result of a list says that nobody may keep.
+pub(super) const KEPT_BY_NOBODY: &str = r#","resultType":"complete","ttlMs":0,"cacheScope":"private""#;
+
+/// What a message of no session says of itself, as JSON, for another one that is
+/// sent in its place: without what belongs to that one message.
+pub(super) fn meta(message: &Message) -> Option<String> {
+    const OWN: [&str; 3] =
+        [VERSION, "io.modelcontextprotocol/clientCapabilities", "io.modelcontextprotocol/clientInfo"];
+    version(message)?;
+    let meta = message.params()?.member("_meta")?;
+    let kept = OWN.iter().filter_map(|key| {
+        let value = std::str::from_utf8(&message.raw()[meta.member(key)?.span.clone()]).ok()?;
+        Some(format!(r#""{key}":{value}"#))
+    });
+    Some(format!("{{{}}}", kept.collect::<Vec<_>>().join(",")))
+}
+
 fn version(message: &Message) -> Option<&str> {
     message.params()?.member("_meta")?.member(VERSION)?.as_str()
 }

@@ -18,7 +18,7 @@ use tokio::sync::mpsc;
 
 use super::{Broken, Gated, Watch, line::CLOSED, lobby::SESSION, stateless};
 use crate::{
-    protocol::{Message, REFUSED, Shape, error_reply},
+    protocol::{Id, Message, REFUSED, Shape, Splice, apply_splices, error_reply},
     transport::{Carrier, Connection, Exchange, Form, Frame, Headers, Tasks, Verb, header, http, pair},
 };
 
@@ -87,8 +87,8 @@ struct Session {
     to_gate: mpsc::Sender<Frame>,
     principal: Vec<(String, String)>,
     id: Option<String>,
-    /// What waits for an answer, with the message that asks.
-    open: BTreeMap<Exchange, (Verb, Bytes)>,
+    /// What waits for an answer.
+    open: BTreeMap<Exchange, Asked>,
     /// The exchange that opens the session, until it is answered.
     opening: Option<Exchange>,
     /// Counts up with every request.
@@ -99,8 +99,20 @@ struct Session {
 impl Session {
     /// Whether its client waits for an answer that will come; a stream is none.
     fn is_awaited(&self) -> bool {
-        self.open.values().any(|(verb, _)| *verb != Verb::Get)
+        self.open.values().any(|asked| asked.verb != Verb::Get)
     }
+}
+
+/// A request that waits for an answer.
+#[derive(Debug)]
+struct Asked {
+    verb: Verb,
+    /// The message as its client wrote it.
+    body: Bytes,
+    /// Its id, where several clients may use the same at a time.
+    id: Option<Id>,
+    /// The id that it goes on under, where another one with its own is on the way.
+    alias: Option<Id>,
 }
 
 /// What a session's tasks say.
@@ -208,8 +220,20 @@ impl<H: Host> Front<'_, H> {
         self.clock += 1;
         let Some(session) = self.sessions.get_mut(&number) else { return Ok(()) };
         session.used = self.clock;
-        session.open.insert(frame.exchange, (verb, frame.body.clone()));
-        if session.to_gate.try_send(frame.clone()).is_err() {
+        let mut asked = Asked { verb, body: frame.body.clone(), id: None, alias: None };
+        let mut on = frame.clone();
+        if session.id.is_none() && session.opening.is_none() {
+            let message = Message::new(frame.body.clone());
+            asked.id = message.id().filter(|_| message.shape() == Shape::Request).cloned();
+            let taken = |other: &Asked| other.id.is_some() && other.id == asked.id;
+            if session.open.values().any(taken) {
+                let alias = Id::String(format!("gateproof/{}", frame.exchange.0));
+                on.body = under(&message, &alias.to_json());
+                asked.alias = Some(alias);
+            }
+        }
+        session.open.insert(frame.exchange, asked);
+        if session.to_gate.try_send(on).is_err() {
             session.open.remove(&frame.exchange);
             // Its queue is full: others are not held up for it.
             return self.refuse(&frame, 503, "the session has too many requests that wait").await;
@@ -225,7 +249,7 @@ impl<H: Host> Front<'_, H> {
         };
         // A session that begins, or ends, does so without the one who asked for it.
         let settles = session.opening == Some(exchange)
-            || session.open.get(&exchange).is_some_and(|(verb, _)| *verb == Verb::Delete);
+            || session.open.get(&exchange).is_some_and(|asked| asked.verb == Verb::Delete);
         if !settles {
             session.open.remove(&exchange);
             let to_gate = session.to_gate.clone();
@@ -301,7 +325,7 @@ impl<H: Host> Front<'_, H> {
 
     /// A session's gate lets something through to its client, or broke.
     async fn heard(&mut self, number: u64, said: Said) -> Result<(), Broken> {
-        let frame = match said {
+        let mut frame = match said {
             Said::Frame(frame) => frame,
             Said::Over => return self.end(number).await,
             Said::Broken(broken) => return Err(broken),
@@ -333,9 +357,17 @@ impl<H: Host> Front<'_, H> {
             Carrier::Reply { form, .. } => *form != Form::Event,
             Carrier::Line | Carrier::Request { .. } | Carrier::Gone => true,
         };
-        if ends && let Some((verb, _)) = session.open.remove(&frame.exchange) {
+        if let Some(asked) = session.open.get(&frame.exchange)
+            && let (Some(id), Some(alias)) = (&asked.id, &asked.alias)
+        {
+            let message = Message::new(frame.body.clone());
+            if message.shape() == Shape::Response && message.id() == Some(alias) {
+                frame.body = under(&message, &id.to_json());
+            }
+        }
+        if ends && let Some(asked) = session.open.remove(&frame.exchange) {
             let status = frame.reply_head().map_or(200, |head| head.status);
-            over |= verb == Verb::Delete && matches!(status, 200..300 | 404) && session.id.is_some();
+            over |= asked.verb == Verb::Delete && matches!(status, 200..300 | 404) && session.id.is_some();
         }
         let _ = self.to_clients.send(frame).await;
         if over { self.end(number).await } else { Ok(()) }
@@ -345,9 +377,9 @@ impl<H: Host> Front<'_, H> {
     /// gate sees both.
     async fn reissued(&mut self, number: u64, frame: &Frame) -> Result<(), Broken> {
         let session = self.sessions.get_mut(&number);
-        if let Some((_, asked)) = session.and_then(|session| session.open.remove(&frame.exchange)) {
+        if let Some(asked) = session.and_then(|session| session.open.remove(&frame.exchange)) {
             let why = "the server opened the session under the id of another one";
-            let _ = self.to_clients.send(refusal(frame.exchange, &asked, 502, why)).await;
+            let _ = self.to_clients.send(refusal(frame.exchange, &asked.body, 502, why)).await;
         }
         self.end(number).await
     }
@@ -364,7 +396,7 @@ impl<H: Host> Front<'_, H> {
 
     /// Answers whoever still waits in a session.
     async fn answer(&self, session: &Session, status: u16, why: &str) {
-        for (exchange, (verb, body)) in &session.open {
+        for (exchange, Asked { verb, body, .. }) in &session.open {
             let frame = match verb {
                 Verb::Get => http::end(*exchange),
                 Verb::Post | Verb::Delete => refusal(*exchange, body, status, why),
@@ -387,6 +419,13 @@ impl<H: Host> Front<'_, H> {
             let _ = self.host.close(number, failed);
         }
     }
+}
+
+/// The same message under another id, written as JSON.
+fn under(message: &Message, id: &str) -> Bytes {
+    let node = message.root().and_then(|root| root.member("id"));
+    let splice = node.map(|node| Splice { span: node.span.clone(), with: id.to_owned() });
+    apply_splices(message.raw(), splice.as_slice())
 }
 
 /// Whether a request needs no session: it opens one, or brings along what a

@@ -18,8 +18,8 @@ pub mod stdio;
 pub use connection::{Close, Connection, Launch, Target, Tasks};
 pub use frame::{Carrier, Exchange, Form, Frame, Headers, Mark, ReplyHead, Verb, header};
 pub use memory::pair;
-pub use room::Room;
 pub use referee::{Careless, Go, Redirect, Referee};
+pub use room::Room;
 
 /// The three ways a case travels.
 #[derive(

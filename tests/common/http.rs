@@ -4,7 +4,45 @@ use std::{
     fmt::Write as _,
     io::{BufRead as _, BufReader, Read as _, Write as _},
     net::TcpStream,
+    path::Path,
+    process::{Child, Command, Stdio},
 };
+
+/// A guard that listens, and where.
+pub(crate) struct Listening {
+    child: Child,
+    pub(crate) at: String,
+}
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+    }
+}
+
+impl Listening {
+    pub(crate) fn start(command: &mut Command) -> Self {
+        let mut child = command.stdin(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stderr.take().unwrap()).read_line(&mut line).unwrap();
+        let at = line.trim().strip_prefix("listening on http://").unwrap().strip_suffix("/mcp").unwrap().to_owned();
+        Self { child, at }
+    }
+
+    pub(crate) fn ask(&self, verb: &str, headers: &[(&str, &str)], body: &str) -> Said {
+        Said::read(&send(&self.at, verb, headers, body)).unwrap()
+    }
+
+    /// Ends it by a signal; the exit code, and what `guard audit verify` says of
+    /// its log in this folder.
+    pub(crate) fn end(mut self, folder: &Path) -> (Option<i32>, String) {
+        assert!(Command::new("kill").args(["-TERM", &self.child.id().to_string()]).status().unwrap().success());
+        let code = self.child.wait().unwrap().code();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_gateproof"));
+        let output = command.current_dir(folder).args(["guard", "audit", "verify", "log"]).output().unwrap();
+        (code, String::from_utf8([output.stdout, output.stderr].concat()).unwrap())
+    }
+}
 
 /// One side's view of a message: the first line, the headers, the body.
 pub(crate) struct Said {
@@ -60,9 +98,4 @@ pub(crate) fn send(at: &str, verb: &str, headers: &[(&str, &str)], body: &str) -
     write!(text, "content-length: {}\r\n\r\n{body}", body.len()).unwrap();
     stream.write_all(text.as_bytes()).unwrap();
     stream
-}
-
-/// Sends a request and reads its whole response.
-pub(crate) fn ask(at: &str, verb: &str, headers: &[(&str, &str)], body: &str) -> Said {
-    Said::read(&send(at, verb, headers, body)).unwrap()
 }

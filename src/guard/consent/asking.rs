@@ -11,7 +11,7 @@ use super::{super::Watch, Wanted};
 use crate::{
     protocol::{Id, Message, ServerName, Shape},
     relay::{SharedGate, next},
-    transport::{Connection, Exchange, Frame},
+    transport::{Carrier, Connection, Exchange, Frame},
 };
 
 /// How many questions may wait to be asked; what comes then is refused.
@@ -41,13 +41,14 @@ impl Asker {
         (Self(questions), asked)
     }
 
-    /// Resolves to the answer; no where nobody gives one.
-    async fn ask(self, server: ServerName, call: Message) -> bool {
+    /// Puts a question behind those that wait; what this gives resolves to the
+    /// answer. Dropped without one, it is no.
+    fn ask(&self, call: Wanted<'_>) -> oneshot::Receiver<bool> {
         let (answer, answered) = oneshot::channel();
-        let Some(Wanted { tool, arguments, .. }) = Wanted::of(&server, &call) else { return false };
-        let (tool, arguments) = (tool.to_owned(), arguments.to_owned());
-        let question = Question { server: server.clone(), tool, arguments, answer };
-        self.0.try_send(question).is_ok() && answered.await.unwrap_or(false)
+        let (tool, arguments) = (call.tool.to_owned(), call.arguments.to_owned());
+        // Where too many wait, it is dropped.
+        let _ = self.0.try_send(Question { server: call.server.clone(), tool, arguments, answer });
+        answered
     }
 }
 
@@ -94,10 +95,17 @@ pub(in crate::guard) async fn asking(client: Connection, behind: Connection, ask
                 if let (Some(key), Some(call)) = (key, call)
                     && asks.watch.lacked_consent(&asks.server, &key.1)
                 {
-                    let question = asks.asker.clone().ask(asks.server.clone(), Message::new(call.body.clone()));
+                    let message = Message::new(call.body.clone());
+                    let question = Wanted::of(&asks.server, &message).map(|wanted| asks.asker.ask(wanted));
                     let asking = answers.spawn({
                         let key = key.clone();
-                        async move { (key, call, question.await) }
+                        async move {
+                            let yes = match question {
+                                Some(question) => question.await.unwrap_or(false),
+                                None => false,
+                            };
+                            (key, call, yes)
+                        }
                     });
                     asked.insert(key, (frame, asking));
                 } else if to_client.send(frame).await.is_err() {
@@ -127,6 +135,14 @@ pub(in crate::guard) async fn asking(client: Connection, behind: Connection, ask
                 let message = Message::new(frame.body.clone());
                 if let Some(key) = call_key(&frame, &message) {
                     calls.insert(key, frame.clone());
+                }
+                let left = frame.carrier == Carrier::Gone;
+                if left {
+                    calls.retain(|(exchange, _), _| *exchange != frame.exchange);
+                }
+                let gone: Vec<_> = asked.keys().filter(|(exchange, _)| left && *exchange == frame.exchange).cloned().collect();
+                for (_, asking) in gone.iter().filter_map(|key| asked.remove(key)) {
+                    asking.abort();
                 }
                 if let Some(key) = cancelled(&message).and_then(|id| asked.keys().find(|(_, other)| *other == id).cloned())
                     && let Some((_, asking)) = asked.remove(&key)

@@ -285,7 +285,8 @@ mod tests {
         assert!(matches!(approvals.take(call(r#"{"id":1}"#)), Err(ApprovalsError::Unsound(_))));
         fs::remove_file(approvals.path()).unwrap();
         for n in 0..WAITING + 3 {
-            approvals.ask(call(&n.to_string())).unwrap();
+            let arguments = n.to_string();
+            approvals.ask(Wanted { server: &server, tool: "delete", arguments: &arguments }).unwrap();
         }
         let calls = approvals.read().unwrap();
         assert_eq!((calls.len(), calls[0].arguments.as_str()), (WAITING, "3"));

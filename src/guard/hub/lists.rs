@@ -11,7 +11,7 @@ use crate::{
     digest::Fingerprint,
     gate::ListingKind,
     protocol::{
-        Id, Message, Splice, apply_splices,
+        Id, METHOD_NOT_FOUND, Message, Splice, apply_splices,
         strict::{Kind, Node},
     },
 };
@@ -152,6 +152,11 @@ impl Lists {
         let array = result.and_then(|result| result.member(self.kind.member()));
         let Some(array) = array.filter(|node| matches!(node.kind, Kind::Array(_))) else {
             self.items[fetch.leg].get_or_insert_default();
+            let code = reply.error().and_then(|error| error.member("code")).and_then(Node::as_number);
+            // A server that was not asked what it offers says so when it is asked for it.
+            if code == Some(METHOD_NOT_FOUND.to_string().as_str()) {
+                return Turned::Whole;
+            }
             let said = reply.error().and_then(|error| error.member("message")).and_then(Node::as_str);
             return Turned::Unread(said.unwrap_or("the answer holds no list").to_owned());
         };
@@ -224,12 +229,13 @@ impl Lists {
         legs.first().filter(|_| legs.len() == 1).copied()
     }
 
-    /// The list, as it is answered, and as it counts as seen from now on.
-    pub(super) fn answer(&mut self, id: &Id) -> String {
+    /// The list, as it is answered, with `more` members; and as it counts as seen
+    /// from now on.
+    pub(super) fn answer(&mut self, id: &Id, more: &str) -> String {
         let texts: Vec<_> = self.shown().map(|(_, item)| item.text.as_str()).collect();
         let list = texts.join(",");
         self.seen = Some(Fingerprint::of(list.as_bytes()));
-        format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"{}":[{list}]}}}}"#, self.kind.member())
+        format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"{}":[{list}]{more}}}}}"#, self.kind.member())
     }
 
     /// Whether what the client saw is not what it would see now. It is told once.
@@ -262,7 +268,7 @@ mod tests {
         assert_eq!(lists.find("evil"), Some((0, "evil")));
         assert_eq!((lists.find("evil__thing"), lists.find("other")), (None, Some((1, "evil__thing"))));
         assert_eq!(lists.taken(), [(1, "evil", 0)]);
-        let answer = lists.answer(&Id::String("a".to_owned()));
+        let answer = lists.answer(&Id::String("a".to_owned()), "");
         assert!(
             answer.ends_with(
                 r#""id":"a","result":{"tools":[{"name":"_thing","title":"A"},{"name":"evil"},{"name":"other"}]}}"#

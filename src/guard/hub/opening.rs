@@ -20,6 +20,11 @@ pub(super) struct Offers {
 }
 
 impl Offers {
+    /// Of a server that has not said anything: it may have all of it.
+    pub(super) fn unknown() -> Self {
+        Self { tools: true, prompts: true, resources: true, subscribe: false, logging: true, completions: true }
+    }
+
     pub(super) fn of(result: &Node) -> Self {
         let capability = |name: &str| result.member("capabilities").and_then(|all| all.member(name));
         Self {
@@ -41,13 +46,13 @@ impl Offers {
     }
 }
 
-/// One answer to the client's `initialize`, made of those that servers gave: the
+/// One answer to the client's `initialize` or `server/discover`, made of those that servers gave: the
 /// oldest of their versions, what any of them offers and can be routed, and the
 /// instructions of each under its name.
 pub(super) fn merge(id: &Id, replies: &[(&ServerName, &Message)]) -> String {
     let results: Vec<_> = replies.iter().filter_map(|(name, reply)| Some((*name, reply.result()?))).collect();
     let text = |result: &Node, key: &str| result.member(key).and_then(Node::as_str).map(str::to_owned);
-    let version = results.iter().filter_map(|(_, result)| text(result, "protocolVersion")).min().unwrap_or_default();
+    let version = results.iter().filter_map(|(_, result)| text(result, "protocolVersion")).min();
     let offers: Vec<_> = results.iter().map(|(_, result)| Offers::of(result)).collect();
     let any = |has: fn(&Offers) -> bool| offers.iter().any(has);
     let mut capabilities = Map::new();
@@ -68,7 +73,22 @@ pub(super) fn merge(id: &Id, replies: &[(&ServerName, &Message)]) -> String {
     put("logging", any(|offers| offers.logging), json!({}));
     put("completions", any(|offers| offers.completions), json!({}));
     let mut result = Map::new();
-    result.insert("protocolVersion".to_owned(), version.into());
+    match version {
+        Some(version) => drop(result.insert("protocolVersion".to_owned(), version.into())),
+        // The stateless era: what all of them speak, and to be asked for again.
+        None => {
+            let spoken = |result: &Node| -> Vec<String> {
+                let versions = result.member("supportedVersions").map_or(&[][..], Node::items);
+                versions.iter().filter_map(|version| version.as_str().map(str::to_owned)).collect()
+            };
+            let mut versions = results.first().map(|(_, result)| spoken(result)).unwrap_or_default();
+            versions.retain(|version| results.iter().all(|(_, result)| spoken(result).contains(version)));
+            result.insert("supportedVersions".to_owned(), versions.into());
+            result.insert("resultType".to_owned(), "complete".into());
+            result.insert("ttlMs".to_owned(), 0.into());
+            result.insert("cacheScope".to_owned(), "private".into());
+        }
+    }
     result.insert("capabilities".to_owned(), capabilities.into());
     result.insert("serverInfo".to_owned(), json!({ "name": "gateproof", "version": env!("CARGO_PKG_VERSION") }));
     let instructions: Vec<_> = results

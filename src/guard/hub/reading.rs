@@ -4,10 +4,11 @@ use bytes::Bytes;
 
 use super::{
     lists::{Lists, Turned},
-    running::Running,
+    running::{Pending, Running},
 };
 use crate::{
     gate::ListingKind,
+    guard::stateless,
     protocol::{INVALID_PARAMS, Id, Message, strict::Kind},
 };
 
@@ -65,11 +66,13 @@ impl Running {
         let Some(lists) = self.lists.get_mut(&kind).filter(|lists| !lists.is_busy()) else { return };
         let asked = std::mem::take(&mut lists.asked);
         let parked = std::mem::take(&mut lists.parked);
-        if asked.is_empty() && lists.has_changed() {
+        // Without a session nobody is told who did not ask to be.
+        if asked.is_empty() && lists.has_changed() && self.meta.is_none() {
             self.say(format!(r#"{{"jsonrpc":"2.0","method":"{}"}}"#, change(kind))).await;
         }
         for id in asked {
-            let Some(list) = self.lists.get_mut(&kind).map(|lists| lists.answer(&id)) else { continue };
+            let more = if self.meta.is_some() { stateless::KEPT_BY_NOBODY } else { "" };
+            let Some(list) = self.lists.get_mut(&kind).map(|lists| lists.answer(&id, more)) else { continue };
             self.answer(&id, list).await;
         }
         self.note_taken(kind);
@@ -84,7 +87,10 @@ impl Running {
     pub(super) fn page(&mut self, kind: ListingKind, cursor: Option<&str>) -> (Id, Bytes) {
         self.own += 1;
         let id = Id::String(format!("gateproof/{}", self.own));
-        let params = cursor.map(|cursor| format!(r#","params":{{"cursor":{cursor}}}"#)).unwrap_or_default();
+        let meta = self.meta.as_ref().map(|meta| format!(r#""_meta":{meta}"#));
+        let cursor = cursor.map(|cursor| format!(r#""cursor":{cursor}"#));
+        let params: Vec<_> = meta.into_iter().chain(cursor).collect();
+        let params = if params.is_empty() { String::new() } else { format!(r#","params":{{{}}}"#, params.join(",")) };
         let body = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{}"{params}}}"#, method(kind));
         (id, body.into())
     }

@@ -13,7 +13,7 @@ use super::{
 use crate::{
     gate::ListingKind,
     guard::line::UNANSWERED,
-    protocol::{Message, REFUSED, Shape, error_reply},
+    protocol::{Id, METHOD_NOT_FOUND, Message, REFUSED, Shape, error_reply},
     transport::Tasks,
 };
 
@@ -112,13 +112,16 @@ impl Running {
             self.unread(kind, "it takes too long");
             self.fetch(kind).await;
         }
-        let mut lost = BTreeSet::new();
-        for pending in self.requests.values() {
-            if let Pending::Opening { left, due, .. } = pending
-                && *due <= now
-            {
-                lost.extend(left.iter().copied());
+        let (mut lost, mut unknown) = (BTreeSet::new(), Vec::new());
+        for (id, pending) in &self.requests {
+            match pending {
+                Pending::Opening { left, due, binds: true, .. } if *due <= now => lost.extend(left.iter().copied()),
+                Pending::Opening { due, binds: false, .. } if *due <= now => unknown.push(id.clone()),
+                _ => {}
             }
+        }
+        for id in unknown {
+            self.refuse(&id, METHOD_NOT_FOUND, "a server here did not say what it speaks").await;
         }
         for leg in lost {
             self.lose(leg, "did not open in time").await;

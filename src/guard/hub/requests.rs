@@ -11,6 +11,7 @@ use super::{
 };
 use crate::{
     gate::ListingKind,
+    guard::stateless,
     protocol::{
         INVALID_PARAMS, INVALID_REQUEST, Id, METHOD_NOT_FOUND, Message, PARSE_ERROR, REFUSED, Shape, Splice,
         apply_splices, error_reply, strict::Node,
@@ -50,11 +51,12 @@ impl Running {
         }
         self.watch.waits(&self.all, &id);
         let method = message.method().unwrap_or_default();
+        self.meta = stateless::meta(&message);
         if let Some(kind) = ListingKind::of(method) {
             return self.list(id, kind, &message).await;
         }
         match method {
-            "initialize" => self.open(id, &message).await,
+            "initialize" | "server/discover" => self.open(id, &message).await,
             "ping" => self.answer(&id, format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#)).await,
             "logging/setLevel" => {
                 let left: BTreeSet<_> = self.alive().filter(|leg| self.lines[*leg].offers.logging).collect();
@@ -74,7 +76,8 @@ impl Running {
         let left: Vec<_> = self.alive().collect();
         let left: BTreeSet<_> = left.into_iter().filter(|leg| self.tell(*leg, message.raw().clone()).is_ok()).collect();
         let due = Instant::now() + OPENING;
-        self.requests.insert(id.clone(), Pending::Opening { left, replies: BTreeMap::new(), due });
+        let binds = message.method() == Some("initialize");
+        self.requests.insert(id.clone(), Pending::Opening { left, replies: BTreeMap::new(), due, binds });
         self.opened(&id).await;
     }
 
@@ -84,7 +87,7 @@ impl Running {
             Some(Pending::Opening { left, .. }) if left.is_empty() => {}
             _ => return,
         }
-        let Some(Pending::Opening { replies, .. }) = self.requests.remove(id) else { return };
+        let Some(Pending::Opening { replies, binds, .. }) = self.requests.remove(id) else { return };
         let (mut good, mut bad) = (Vec::new(), Vec::new());
         for (leg, reply) in &replies {
             match reply.result() {
@@ -95,7 +98,8 @@ impl Running {
                 None => bad.push((*leg, reply)),
             }
         }
-        if good.is_empty() {
+        // Where one is no server of the stateless era, the client tries the other one.
+        if good.is_empty() || (!binds && !bad.is_empty()) {
             let said = bad.first().map(|(_, reply)| reply.raw().clone());
             let none = || error_reply(Some(id), REFUSED, "no server could be opened", None);
             return self.answer(id, said.unwrap_or_else(none)).await;

@@ -38,6 +38,8 @@ pub(super) enum Pending {
         left: BTreeSet<usize>,
         replies: BTreeMap<usize, Message>,
         due: Instant,
+        /// It begins a session, and is no mere question.
+        binds: bool,
     },
     Level {
         left: BTreeSet<usize>,
@@ -65,6 +67,9 @@ pub(super) struct Running {
     /// Whose answers the client waits for, as far as it knows.
     pub(super) all: ServerName,
     pub(super) note: fn(&str),
+    /// What the client's latest request says of itself, where it belongs to no
+    /// session: the hub's own requests say the same.
+    pub(super) meta: Option<String>,
     pub(super) requests: BTreeMap<Id, Pending>,
     pub(super) lists: BTreeMap<ListingKind, Lists>,
     pub(super) asking: Asking,
@@ -83,7 +88,7 @@ pub(super) async fn run(hub: Hub, client: Connection) {
     let lists = ListingKind::ALL.into_iter().map(|kind| (kind, Lists::new(kind, lines.len()))).collect();
     let (requests, asking, noted) = (BTreeMap::new(), Asking::default(), BTreeSet::new());
     let all = ServerName::new("all");
-    let mut hub = Running { lines, to_client, watch, all, note, requests, lists, asking, own: 0, noted };
+    let mut hub = Running { lines, to_client, watch, all, note, meta: None, requests, lists, asking, own: 0, noted };
     while hub.lines.iter().any(|line| line.to.is_some()) {
         let due = hub.due();
         tokio::select! {
@@ -116,7 +121,7 @@ fn line(leg: usize, one: Leg, said: mpsc::Sender<(usize, Option<Message>)>) -> L
             }
         }
     }));
-    Line { name, renames, to: Some(outgoing), offers: Offers::default(), tasks }
+    Line { name, renames, to: Some(outgoing), offers: Offers::unknown(), tasks }
 }
 
 impl Running {

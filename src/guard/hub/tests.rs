@@ -175,6 +175,45 @@ async fn a_server_that_goes_leaves_the_list_and_the_others() {
 }
 
 #[tokio::test]
+async fn clients_without_a_session_are_served_from_the_first_request_on() {
+    const META: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","progressToken":1}"#;
+    let mut desk = Desk::new(&[]);
+    let ask =
+        |id: u32, method: &str| format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{{{META}}}}}"#);
+    desk.ask(&ask(1, "tools/list")).await;
+    for (server, listed) in [(0, "read"), (1, "other")] {
+        let asked = desk.asked(server).await;
+        assert!(
+            asked.contains(r#""params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}"#),
+            "{asked}"
+        );
+        let id = Message::new(asked).id().unwrap().to_json();
+        desk.say(server, &format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"tools":[{{"name":"{listed}"}}]}}}}"#))
+            .await;
+    }
+    let listed = desk.heard().await;
+    assert!(listed.contains(r#"[{"name":"read"},{"name":"other"}],"resultType":"complete","ttlMs":0"#), "{listed}");
+    // What all of them speak.
+    desk.ask(&ask(2, "server/discover")).await;
+    desk.answer(
+        0,
+        "server/discover",
+        r#"{"supportedVersions":["2026-07-28","2027-01-01"],"capabilities":{"tools":{}}}"#,
+    )
+    .await;
+    desk.answer(1, "server/discover", r#"{"supportedVersions":["2026-07-28"],"capabilities":{"prompts":{}}}"#).await;
+    let found = desk.heard().await;
+    assert!(found.contains(r#""supportedVersions":["2026-07-28"]"#) && found.contains(r#""prompts""#), "{found}");
+    // One that does not know the era sends the client to the other one.
+    desk.ask(&ask(3, "server/discover")).await;
+    desk.answer(0, "server/discover", r#"{"supportedVersions":["2026-07-28"],"capabilities":{"tools":{}}}"#).await;
+    desk.asked(1).await;
+    desk.say(1, r#"{"jsonrpc":"2.0","id":3,"error":{"code":-32601,"message":"no"}}"#).await;
+    assert!(desk.heard().await.contains("-32601"));
+    desk.open().await;
+}
+
+#[tokio::test]
 async fn what_servers_ask_is_told_apart() {
     let mut desk = Desk::new(&[]);
     desk.open().await;

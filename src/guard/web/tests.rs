@@ -95,3 +95,33 @@ async fn a_gate_that_fails_answers_everybody_who_waits_and_closes() {
     assert_eq!(serving.await.unwrap(), Err(Broken::Panicked));
     assert!(server.connection.incoming.try_recv().is_err());
 }
+
+#[tokio::test]
+async fn two_clients_that_use_one_id_at_a_time_get_their_own_answers() {
+    let mut server = Listener::bind().await.unwrap();
+    let front = Listener::bind().await.unwrap();
+    let mut client = http::connect(&front.url, Arc::new(crate::transport::Careless));
+    let (web, host) = (web(), Fragile(server.url.clone()));
+    let serving = tokio::spawn(async move { web.serve(front.connection, host, std::future::pending()).await });
+    client.outgoing.send(request(1, Verb::Post, None, r#"{"id":7,"method":"initialize"}"#)).await.unwrap();
+    let opened = server.connection.incoming.recv().await.unwrap();
+    let json = vec![("content-type".to_owned(), "application/json".to_owned())];
+    let answers = server.connection.outgoing.clone();
+    answers.send(http::whole(opened.exchange, 200, json.clone(), r#"{"id":7,"result":{}}"#)).await.unwrap();
+    assert_eq!(heard(&mut client).await.0, 1);
+    let mut asked = Vec::new();
+    for exchange in [2, 3] {
+        client.outgoing.send(request(exchange, Verb::Post, None, r#"{"id": 7, "method":"ask"}"#)).await.unwrap();
+        asked.push(server.connection.incoming.recv().await.unwrap());
+    }
+    assert_eq!(asked[0].body, r#"{"id": 7, "method":"ask"}"#);
+    let ids: Vec<_> = asked.iter().map(|frame| Message::new(frame.body.clone()).id().cloned().unwrap()).collect();
+    assert_ne!(ids[0], ids[1]);
+    for (exchange, place) in [(3, 1), (2, 0)] {
+        let reply = format!(r#"{{"id":{},"result":{exchange}}}"#, ids[place]);
+        answers.send(http::whole(asked[place].exchange, 200, json.clone(), reply)).await.unwrap();
+        let told = format!(r#"{{"id":7,"result":{exchange}}}"#);
+        assert_eq!(heard(&mut client).await, (exchange, Some(Form::Whole), told));
+    }
+    serving.abort();
+}

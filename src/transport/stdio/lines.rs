@@ -153,7 +153,7 @@ mod tests {
     async fn received(wire: &[u8], sizes: &[usize]) -> Vec<Bytes> {
         let mut reader = pieces(wire, sizes);
         let (to_owner, incoming) = mpsc::channel(1024);
-        assert_eq!(read(&mut reader, &to_owner).await, Close::Ended);
+        assert_eq!(read(&mut reader, &to_owner, None).await, Close::Ended);
         drop(to_owner);
         let (mut connection, _from_owner, _to_owner) = Connection::new();
         connection.incoming = incoming;
