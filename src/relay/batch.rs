@@ -21,7 +21,17 @@ use crate::{
 #[derive(Debug, Default)]
 pub(super) struct Pending(Vec<(Vec<Id>, Vec<Bytes>)>);
 
+/// How many batches wait with their refusals. What is more is told at once.
+const MOST: usize = 256;
+
 impl Pending {
+    /// Keeps refusals until one of these is answered; hands out the oldest where there
+    /// are too many.
+    fn put(&mut self, ids: Vec<Id>, refusals: Vec<Bytes>) -> Option<Bytes> {
+        self.0.push((ids, refusals));
+        (self.0.len() > MOST).then(|| protocol::batch(&self.0.remove(0).1))
+    }
+
     /// What goes back with the answers to these.
     fn take(&mut self, answered: &[&Id]) -> Vec<Bytes> {
         let due = self.0.extract_if(.., |(ids, _)| ids.iter().any(|id| answered.contains(&id)));
@@ -90,7 +100,10 @@ impl Relay {
             _ if refusals.is_empty() => {}
             // Nothing will be answered to the rest.
             _ if ids.is_empty() => back.push(Frame::line(frame.exchange, protocol::batch(&refusals))),
-            _ => self.pending.0.push((ids, refusals)),
+            _ => {
+                let oldest = self.pending.put(ids, refusals);
+                back.extend(oldest.map(|refusals| Frame::line(frame.exchange, refusals)));
+            }
         }
         (back, Some(self.dressed(frame, headers)))
     }
@@ -179,13 +192,11 @@ impl Relay {
     }
 
     fn due(&mut self, exchange: Exchange, carrier: &Carrier, said: &[Message]) -> Vec<Bytes> {
-        match carrier {
-            Carrier::Reply { .. } => self.exchanges.held(exchange),
-            _ => {
-                let answers = said.iter().filter(|message| message.shape() == Shape::Response);
-                self.pending.take(&answers.filter_map(Message::id).collect::<Vec<_>>())
-            }
+        if matches!(carrier, Carrier::Reply { .. }) {
+            return self.exchanges.held(exchange);
         }
+        let answers = said.iter().filter(|message| message.shape() == Shape::Response);
+        self.pending.take(&answers.filter_map(Message::id).collect::<Vec<_>>())
     }
 }
 

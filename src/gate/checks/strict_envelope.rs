@@ -36,7 +36,8 @@ static DOCS: Docs = Docs {
     why: "A gate that reads one key and a server that reads the other never spoke of the same call.",
     misses: "Keys in disguise where others say what a key means: inside arguments, structured results, vendors' \
              metadata and the properties of schemas. `Mcp-Param` headers are not compared with the arguments. What a \
-             server does with an unknown member.",
+             server does with an unknown member. What is refused of a batch is told with the server's first answer to \
+             the rest of it.",
     example: r#"{"name":"read_messages","Name":"post_message","arguments":{}} as the params of a call"#,
     source: "T01 to T05, D22, S09; go-sdk#805, docker/mcp-gateway#414, stacklok/toolhive#5745; RFC 8259 section 4; \
              protocol rules 2, 7, 9, 11, 76 to 87",

@@ -163,6 +163,17 @@ async fn where_nothing_is_answered_refusals_go_back_at_once() {
 }
 
 #[tokio::test]
+async fn a_server_that_never_answers_holds_no_refusal_back_for_ever() {
+    let mut stage = Stage::opened().await;
+    for n in 0..=MOST {
+        let slow = format!(r#"{{"jsonrpc":"2.0","id":"s{n}","method":"ping"}}"#);
+        stage.ask(&format!(r#"[{slow},{{"jsonrpc":"2.0","id":"f{n}","method":"tools/call","params":{{"name":"post"}}}}]"#)).await;
+        assert_eq!(stage.at_server().await, format!("[{slow}]"));
+    }
+    assert_eq!(answers(&stage.at_client().await), [is("\"f0\"", false)]);
+}
+
+#[tokio::test]
 async fn the_servers_batch_is_judged_message_by_message() {
     let mut stage = Stage::opened().await;
     stage.ask(READ).await;
@@ -276,7 +287,7 @@ async fn outcome(sent: &[String]) -> (Vec<String>, Vec<(String, bool)>) {
     drop(stage.server);
     let mut heard = Vec::new();
     while let Some(frame) = incoming.recv().await {
-        heard.extend(answers(&String::from_utf8(frame.body.to_vec()).unwrap()));
+        heard.extend(answers(std::str::from_utf8(&frame.body).unwrap()));
     }
     heard.sort();
     (at_server, heard)
