@@ -39,7 +39,7 @@ pub use versions::{Stale, Versions};
 
 use self::pinned::Keeper;
 use super::{Event, Listing, Opening, Outward, Owner, Passing, PinStore, Rules, Surroundings, outward};
-use crate::protocol::{Direction, Id, Message, ServerName};
+use crate::protocol::{Direction, Id, Message, ServerName, Shape};
 
 /// A request that the server has not answered yet.
 #[derive(Clone, Debug)]
@@ -199,6 +199,12 @@ impl Facts {
         let server = event.server();
         let policy = rules.policy().server(server);
         let who = Who::of(event.via(), &policy.sessions.principals);
+        if let Event::Passing(Passing { message, .. }) = event
+            && message.shape() == Shape::Batch
+        {
+            // What it holds is taken in message by message.
+            return Absorbed { who, ..Absorbed::default() };
+        }
         if rules.follows()
             && let Event::Passing(Passing { direction: Direction::Requestward, message, .. }) = event
         {
