@@ -53,6 +53,8 @@ pub struct Seen {
     pub header: Option<String>,
     /// … whose value contains this.
     pub value: Option<String>,
+    /// In an HTTP response with this status.
+    pub status: Option<u16>,
     /// How many messages must match: at least 1 unless given.
     pub exactly: Option<usize>,
 }

@@ -215,6 +215,7 @@ fn message(seen: &Seen) -> String {
         let value = seen.value.as_deref().map(|value| format!(" containing {}", quote(value)));
         format!("with the header {header}{}", value.unwrap_or_default())
     }));
+    add(seen.status.map(|status| format!("with HTTP status {status}")));
     let count = match seen.exactly {
         None => "a message".to_owned(),
         Some(0) => "no message".to_owned(),

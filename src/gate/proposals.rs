@@ -115,6 +115,15 @@ impl Proposals {
         }
     }
 
+    /// The message must not pass, with a JSON-RPC code and an HTTP status that the
+    /// specification names.
+    pub fn refuse_as_with_status(&mut self, code: i64, status: u16, rule: &'static str, why: impl Into<String>) {
+        self.refuse_as(code, rule, why);
+        if let Some(refusal) = self.refusals.last_mut() {
+            refusal.status.get_or_insert(status);
+        }
+    }
+
     /// A reply must not pass, and the request that it should have answered is `id`.
     pub fn refuse_instead_of(&mut self, id: Id, rule: &'static str, why: impl Into<String>) {
         self.refusing(rule, why.into(), crate::protocol::REFUSED, Answers::Other(id));

@@ -122,6 +122,7 @@ fn matches(seen: &Seen, crossing: &Crossing) -> bool {
         && seen.tool.as_deref().is_none_or(|tool| message.called_tool() == Some(tool))
         && seen.text.as_deref().is_none_or(|text| holds_text(message, text))
         && seen.pointer.as_deref().is_none_or(|pointer| value_is(message.root(), pointer, seen.equals.as_deref()))
+        && seen.status.is_none_or(|status| crossing.dress.status == Some(status))
         && seen.header.as_deref().is_none_or(|name| {
             crossing
                 .dress

@@ -17,7 +17,7 @@ static DOCS: Docs = Docs {
     what: "Lets the reply to `initialize` pass only if its `protocolVersion` is, exactly once and in a string, one of \
            the policy's `wire.versions` (every revision with a handshake that this gate knows, unless it says \
            otherwise) and not older than `wire.min_version`. Over HTTP, a request whose `MCP-Protocol-Version` header \
-           is not the version of the session is refused; one without the header passes.",
+           is not the version of the session is refused with 400; one without the header passes.",
     why: "An older version has fewer safeguards, an invented one none that anybody knows: whoever chooses the version \
           chooses the rules. And where header and session differ, two readers go by different rules.",
     misses: "Within what is allowed, a server may still answer with an older version than it was asked for. A client \
@@ -67,7 +67,7 @@ fn requested(context: &Context<'_>, event: &Event<'_>, headers: &[(String, Strin
     let mut versions = headers.iter().filter(|(name, _)| name == "mcp-protocol-version").map(|(_, value)| value);
     if !versions.all(|value| fits(value.trim())) {
         let why = "the protocol version in the request's header is not the session's";
-        proposals.refuse_as(INVALID_REQUEST, "header", why);
+        proposals.refuse_as_with_status(INVALID_REQUEST, 400, "header", why);
     }
 }
 
@@ -93,7 +93,7 @@ fn opened(context: &Context<'_>, event: &Event<'_>, message: &Message, proposals
 mod tests {
     use crate::{
         gate::{
-            Reach,
+            Decision, Reach,
             testing::{Driver, Outcome},
         },
         protocol::{INVALID_REQUEST, Revision},
@@ -159,7 +159,9 @@ mod tests {
         };
         ask(PING, &[]).passes();
         ask(PING, &[("mcp-protocol-version", "2025-06-18")]).passes();
-        ask(PING, &[("mcp-protocol-version", "2025-11-25")]).refuses("header").answers("7").code(INVALID_REQUEST);
+        let other = ask(PING, &[("mcp-protocol-version", "2025-11-25")]);
+        other.refuses("header").answers("7").code(INVALID_REQUEST);
+        assert!(matches!(other.ruling.decision, Decision::Refuse { status: Some(400), .. }));
         let twice = [("mcp-protocol-version", "2025-06-18"), ("mcp-protocol-version", "2025-03-26")];
         ask(PING, &twice).refuses("header");
         // A GET has no body; its header counts as well.

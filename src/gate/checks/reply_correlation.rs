@@ -209,6 +209,18 @@ mod tests {
     }
 
     #[test]
+    fn an_opening_cannot_be_cancelled() {
+        let cancel = r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}"#;
+        let mut gate = driver();
+        gate.ask(r#"{"jsonrpc":"2.0","id":7,"method":"initialize","params":{}}"#).passes();
+        gate.ask(cancel).passes();
+        gate.tell(r#"{"jsonrpc":"2.0","id":7,"result":{}}"#).passes();
+        gate.ask(r#"{"jsonrpc":"2.0","id":7,"method":"ping"}"#).passes();
+        gate.ask(cancel).passes();
+        gate.tell(r#"{"jsonrpc":"2.0","id":7,"result":{}}"#).drops("late-or-duplicate");
+    }
+
+    #[test]
     fn progress_belongs_to_a_request_and_rises() {
         let mut gate = driver();
         gate.ask(

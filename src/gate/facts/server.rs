@@ -130,7 +130,9 @@ impl ServerFacts {
             }
             (Shape::Notification, _, Some("notifications/cancelled")) => {
                 let id = message.params().and_then(|params| params.member("requestId")).and_then(Id::of);
-                if let Some(id) = id.filter(|id| self.in_flight.contains_key(id)) {
+                // An opening can't be cancelled: its answer is still waited for.
+                let is_cancellable = |id: &Id| self.in_flight.get(id).is_some_and(|asked| asked.method != "initialize");
+                if let Some(id) = id.filter(is_cancellable) {
                     self.forget(&id);
                     self.remember(id);
                 }

@@ -193,7 +193,6 @@ fn start(head: &ReplyHead, respond: oneshot::Sender<Response<Body>>) -> Option<P
     let (pieces, receiver) = mpsc::unbounded_channel();
     let mut response = response(head, Body::Events { pieces: receiver, ticket: None });
     headers::default(response.headers_mut(), header::CONTENT_TYPE, sse::MEDIA_TYPE);
-    headers::default(response.headers_mut(), header::CACHE_CONTROL, "no-cache");
     respond.send(response).ok().map(|()| pieces)
 }
 
