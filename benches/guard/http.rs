@@ -1,7 +1,7 @@
 //! Clients on HTTP: one connection, and a pool of them.
 
 use std::{
-    io::{BufRead as _, BufReader, Read as _, Write as _},
+    io::{self, BufRead as _, BufReader, Read as _, Write as _},
     net::TcpStream,
     sync::atomic::{AtomicUsize, Ordering},
     thread,
@@ -10,29 +10,110 @@ use std::{
 
 use super::words;
 
-/// A connection that is kept, in a session.
-pub(crate) struct Client {
+/// What every request in a session says.
+pub(crate) const IN_SESSION: &str = "mcp-session-id: shelf\r\nmcp-protocol-version: 2025-11-25\r\n";
+
+/// A connection that is kept.
+pub(crate) struct Connection {
     stream: BufReader<TcpStream>,
-    last: usize,
     address: String,
+}
+
+/// What came back.
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) body: String,
+}
+
+impl Connection {
+    /// Connects; whoever waits longer than `patience` gives up.
+    pub(crate) fn open(address: &str, patience: Duration) -> io::Result<Self> {
+        let stream = TcpStream::connect(address)?;
+        stream.set_nodelay(true)?;
+        stream.set_read_timeout(Some(patience))?;
+        Ok(Self { stream: BufReader::new(stream), address: address.to_owned() })
+    }
+
+    /// Sends a message and reads its whole response.
+    pub(crate) fn post(&mut self, body: &str, headers: &str) -> io::Result<Answer> {
+        let request = format!(
+            "POST /mcp HTTP/1.1\r\nhost: {}\r\ncontent-type: application/json\r\n\
+             accept: application/json, text/event-stream\r\n{headers}content-length: {}\r\n\r\n{body}",
+            self.address,
+            body.len()
+        );
+        self.stream.get_mut().write_all(request.as_bytes())?;
+        let broken = || io::Error::new(io::ErrorKind::InvalidData, "no HTTP response");
+        let first = self.line()?;
+        let status = first.split(' ').nth(1).and_then(|code| code.parse().ok()).ok_or_else(broken)?;
+        let (mut length, mut chunked) = (0, false);
+        loop {
+            let line = self.line()?;
+            if line.is_empty() {
+                break;
+            }
+            let Some((name, value)) = line.split_once(':') else { return Err(broken()) };
+            match name.to_ascii_lowercase().as_str() {
+                "content-length" => length = value.trim().parse().map_err(|_| broken())?,
+                "transfer-encoding" => chunked = true,
+                _ => {}
+            }
+        }
+        let mut body = Vec::new();
+        if !chunked {
+            self.take(length, &mut body)?;
+        }
+        while chunked {
+            let length = usize::from_str_radix(&self.line()?, 16).map_err(|_| broken())?;
+            self.take(length, &mut body)?;
+            self.line()?;
+            chunked = length > 0;
+        }
+        Ok(Answer { status, body: String::from_utf8(body).map_err(|_| broken())? })
+    }
+
+    fn take(&mut self, length: usize, into: &mut Vec<u8>) -> io::Result<()> {
+        let at = into.len();
+        into.resize(at + length, 0);
+        self.stream.read_exact(&mut into[at..])
+    }
+
+    fn line(&mut self) -> io::Result<String> {
+        let mut line = String::new();
+        if self.stream.read_line(&mut line)? == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        line.truncate(line.trim_end().len());
+        Ok(line)
+    }
+}
+
+/// Opens a session; gives what the server listed.
+pub(crate) fn open_session(connection: &mut Connection) -> io::Result<String> {
+    connection.post(words::OPEN, "")?;
+    connection.post(words::READY, IN_SESSION)?;
+    Ok(connection.post(words::LIST, IN_SESSION)?.body)
+}
+
+/// A client whose server must answer.
+pub(crate) struct Client {
+    connection: Connection,
+    last: usize,
 }
 
 impl Client {
     /// Opens a session.
     pub(crate) fn open(address: &str) -> Self {
         let mut client = Self::connect(address);
-        client.post(words::OPEN, "");
-        client.post(words::READY, IN_SESSION);
-        let listed = client.post(words::LIST, IN_SESSION);
+        let listed = open_session(&mut client.connection).expect("a session");
         assert!(listed.contains("find"), "the server lists its tool: {listed}");
         client
     }
 
     /// A connection in the session that is open already.
     fn connect(address: &str) -> Self {
-        let stream = TcpStream::connect(address).expect("the server listens");
-        stream.set_nodelay(true).expect("a socket");
-        Self { stream: BufReader::new(stream), last: 1, address: address.to_owned() }
+        let connection = Connection::open(address, Duration::from_secs(30)).expect("the server listens");
+        Self { connection, last: 1 }
     }
 
     /// One call; how long its reply took.
@@ -44,41 +125,12 @@ impl Client {
     fn numbered(&mut self, id: usize) -> Duration {
         let message = words::call(id);
         let begun = Instant::now();
-        let reply = self.post(&message, IN_SESSION);
+        let answer = self.connection.post(&message, IN_SESSION).expect("an answer");
         let taken = begun.elapsed();
-        assert!(words::answers(&reply, id), "{reply}");
+        assert!(words::answers(&answer.body, id), "{}: {}", answer.status, answer.body);
         taken
     }
-
-    fn post(&mut self, body: &str, headers: &str) -> String {
-        let request = format!(
-            "POST /mcp HTTP/1.1\r\nhost: {}\r\ncontent-type: application/json\r\n\
-             accept: application/json, text/event-stream\r\n{headers}content-length: {}\r\n\r\n{body}",
-            self.address,
-            body.len()
-        );
-        self.stream.get_mut().write_all(request.as_bytes()).expect("the server reads");
-        let (mut length, mut line) = (0, String::new());
-        loop {
-            line.clear();
-            assert!(self.stream.read_line(&mut line).expect("the server answers") > 0, "the server closed");
-            let text = line.trim_end();
-            if text.is_empty() {
-                break;
-            }
-            if let Some((name, value)) = text.split_once(':')
-                && name.eq_ignore_ascii_case("content-length")
-            {
-                length = value.trim().parse().expect("a length");
-            }
-        }
-        let mut body = vec![0; length];
-        self.stream.read_exact(&mut body).expect("a whole body");
-        String::from_utf8(body).expect("text")
-    }
 }
-
-const IN_SESSION: &str = "mcp-session-id: shelf\r\nmcp-protocol-version: 2025-11-25\r\n";
 
 /// Connections in one session, used at once.
 pub(crate) struct Pool {

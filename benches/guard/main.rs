@@ -4,17 +4,20 @@
 //!
 //! `cargo bench --bench guard`, or `-- --memory 100000` for fewer calls. Machines
 //! are noisy: both sides of a comparison are measured in turns, in one run.
+//! `-- --mixed 600` plays a mixed load with faults for so many seconds instead, and
+//! fails if anything was lost.
 
 #![expect(clippy::expect_used, clippy::panic, reason = "a bench that can't start has nothing to measure")]
 #![expect(clippy::print_stdout, reason = "a bench prints")]
 
 mod http;
 mod lines;
+mod mixed;
 mod process;
 mod server;
 mod words;
 
-use std::time::Duration;
+use std::{process::ExitCode, time::Duration};
 
 use process::{Guard, Server};
 
@@ -29,16 +32,22 @@ const POOLED: usize = 50_000;
 /// When memory is looked at.
 const MEMORY: [usize; 4] = [10_000, 100_000, 500_000, 1_000_000];
 
-fn main() {
+fn main() -> ExitCode {
     let given: Vec<String> = std::env::args().skip(1).filter(|word| word != "--bench").collect();
     let given: Vec<&str> = given.iter().map(String::as_str).collect();
     match given.as_slice() {
         ["serve", "stdio"] => server::stdio(),
         ["serve", "http"] => server::http(),
+        ["serve", "noisy-stdio"] => mixed::server::stdio(),
+        ["serve", "noisy-http", port] => mixed::server::http(port),
+        ["--mixed", seconds] => {
+            return mixed::run(Duration::from_secs(seconds.parse().expect("--mixed takes a number of seconds")));
+        }
         [] => measure(MEMORY[MEMORY.len() - 1]),
         ["--memory", most] => measure(most.parse().expect("--memory takes a number of calls")),
-        other => panic!("unknown words {other:?}; there is only --memory CALLS"),
+        other => panic!("unknown words {other:?}; there are --memory CALLS and --mixed SECONDS"),
     }
+    ExitCode::SUCCESS
 }
 
 fn measure(most: usize) {

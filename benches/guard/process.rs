@@ -13,7 +13,7 @@ const POLICY: &str = r#"schema = 1
 title = "A session without an end"
 
 [servers.shelf]
-allow = ["find"]
+allow = ["find", "echo", "slow", "climb", "die"]
 
 [servers.shelf.budget]
 calls = 1_000_000_000
@@ -29,8 +29,24 @@ pub(crate) struct Server {
 
 impl Server {
     pub(crate) fn start() -> Self {
+        Self::spawn(&["serve", "http"])
+    }
+
+    /// The one of the mixed load, on this port (0: a free one).
+    pub(crate) fn noisy(port: &str) -> Self {
+        Self::spawn(&["serve", "noisy-http", port])
+    }
+
+    /// Kills it and starts it again where it was.
+    pub(crate) fn restart(&mut self) {
+        end(&mut self.process);
+        let port = self.address.rsplit(':').next().unwrap_or_default().to_owned();
+        *self = Self::noisy(&port);
+    }
+
+    fn spawn(words: &[&str]) -> Self {
         let mut command = Command::new(std::env::current_exe().expect("this program"));
-        let mut process = command.args(["serve", "http"]).stdout(Stdio::piped()).spawn().expect("the server starts");
+        let mut process = command.args(words).stdout(Stdio::piped()).spawn().expect("the server starts");
         let mut address = String::new();
         let stdout = process.stdout.take().expect("its output");
         BufReader::new(stdout).read_line(&mut address).expect("its address");

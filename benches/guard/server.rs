@@ -60,7 +60,9 @@ async fn serve(stream: TcpStream) {
             return;
         }
         let answer = match reply(&String::from_utf8_lossy(&body)) {
-            _ if !first.starts_with("POST") => "HTTP/1.1 405 Method Not Allowed\r\ncontent-length: 0\r\n\r\n".to_owned(),
+            _ if !first.starts_with("POST") => {
+                "HTTP/1.1 405 Method Not Allowed\r\ncontent-length: 0\r\n\r\n".to_owned()
+            }
             Some(reply) => format!(
                 "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nmcp-session-id: shelf\r\ncontent-length: {}\r\n\r\n{reply}",
                 reply.len()

@@ -29,7 +29,8 @@ pub(crate) fn reply(asked: &str) -> Option<String> {
     } else if asked.contains(r#""tools/list""#) {
         r#"{"tools":[{"name":"find","description":"Finds a record by its number.","inputSchema":{"type":"object","properties":{"number":{"type":"integer"}},"required":["number"]}}]}"#.to_owned()
     } else {
-        r#"{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"shelf","version":"1"}}"#.to_owned()
+        r#"{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"shelf","version":"1"}}"#
+            .to_owned()
     };
     Some(format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#))
 }

@@ -7,7 +7,7 @@ use tokio::sync::mpsc;
 
 use super::{Exchanges, SharedGate, exchanges::Asked};
 use crate::{
-    gate::{Decision, Event, Passing},
+    gate::{Decision, Event, Passing, Unanswered},
     protocol::{Direction, Id, Message, REFUSED, ServerName, Shape, error_reply},
     transport::{Carrier, Connection, Exchange, Form, Frame, Headers, Verb, http},
 };
@@ -90,7 +90,7 @@ impl Relay {
     /// What goes back to the client, and what goes on to the server.
     fn requestward(&mut self, mut frame: Frame) -> (Vec<Frame>, Option<Frame>) {
         if frame.carrier == Carrier::Gone {
-            self.exchanges.end(frame.exchange);
+            self.unanswered(frame.exchange);
             self.exchanges.over(frame.exchange);
             return (Vec::new(), Some(frame));
         }
@@ -200,7 +200,10 @@ impl Relay {
         if is_last(&frame)
             && let Some(waiting) = self.exchanges.end(frame.exchange)
         {
-            let answer = waiting.id.map(|id| json(frame.exchange, 200, withheld(&id)));
+            let answer = waiting.id.map(|id| {
+                self.lost(&id);
+                json(frame.exchange, 200, withheld(&id))
+            });
             instead.push(answer.unwrap_or_else(|| http::accepted(frame.exchange)));
         }
         match decision {
@@ -224,12 +227,7 @@ impl Relay {
         match form {
             Form::Stopped => return vec![self.stopped(frame.exchange)],
             Form::End => {
-                // A stream that said where to go on may bring the reply on another one.
-                let unanswered = self
-                    .exchanges
-                    .end(frame.exchange)
-                    .filter(|waiting| !waiting.resumes)
-                    .and_then(|waiting| waiting.id);
+                let unanswered = self.unanswered(frame.exchange);
                 let withheld = unanswered.map(|id| Frame { body: withheld(&id), ..event_like(&frame) });
                 return withheld.into_iter().chain([frame]).collect();
             }
@@ -244,7 +242,7 @@ impl Relay {
             head.as_ref().is_some_and(|head| !(200..300).contains(&head.status)) && message.shape() != Shape::Response;
         if frame.body.is_empty() || error_page {
             if form == Form::Whole {
-                self.exchanges.end(frame.exchange);
+                self.unanswered(frame.exchange);
             }
             return vec![frame];
         }
@@ -275,7 +273,10 @@ impl Relay {
             Decision::Refuse { reply: None, .. } if head.is_none() => Vec::new(),
             Decision::Refuse { reply: None, .. } if form == Form::Whole => match waiting.and_then(|waiting| waiting.id)
             {
-                Some(id) => vec![json(frame.exchange, 200, withheld(&id))],
+                Some(id) => {
+                    self.lost(&id);
+                    vec![json(frame.exchange, 200, withheld(&id))]
+                }
                 None => vec![http::accepted(frame.exchange)],
             },
             Decision::Refuse { reply: None, .. } => {
@@ -286,6 +287,20 @@ impl Relay {
                 Vec::new()
             }
         }
+    }
+
+    /// No answer comes on an exchange any more: the request in it, which nobody
+    /// answers now. One whose stream said where to go on may still be answered, on
+    /// another one.
+    fn unanswered(&self, exchange: Exchange) -> Option<Id> {
+        let waiting = self.exchanges.end(exchange).filter(|waiting| !waiting.resumes)?;
+        let id = waiting.id?;
+        self.lost(&id);
+        Some(id)
+    }
+
+    fn lost(&self, id: &Id) {
+        self.gate.decide(&Event::Unanswered(Unanswered { server: &self.server, id }));
     }
 
     /// The answer to a request whose response the gate stopped at its head.

@@ -28,8 +28,7 @@ const MEANT: [(&str, &str, &str); 0] = [];
 type Key = (String, String, usize);
 
 pub(crate) fn tests(whole: bool) -> Vec<Test> {
-    let missing =
-        || peers::server_missing().or_else(|| peers::missing("conformance/node_modules", "conformance"));
+    let missing = || peers::server_missing().or_else(|| peers::missing("conformance/node_modules", "conformance"));
     let test = |(revision, fewest): (&'static str, usize)| -> Test {
         (format!("conformance::{revision}"), missing(), Box::new(move || compare(revision, fewest, whole)))
     };
@@ -39,8 +38,7 @@ pub(crate) fn tests(whole: bool) -> Vec<Test> {
 fn compare(revision: &str, fewest: usize, whole: bool) -> Result<(), Failed> {
     let (server, barren) = (Listening::server("http")?, Listening::server("barren")?);
     let guard = Listening::guard(&server.url)?;
-    let [direct, guarded, nothing] =
-        [&server.url, &guard.url, &barren.url].map(|url| checks(url, revision));
+    let [direct, guarded, nothing] = [&server.url, &guard.url, &barren.url].map(|url| checks(url, revision));
     let (direct, guarded, nothing) = (direct?, guarded?, nothing?);
     let status = |checks: &BTreeMap<Key, String>, key: &Key| checks.get(key).cloned().unwrap_or("absent".to_owned());
     let passes = |checks: &BTreeMap<Key, String>, key: &Key| status(checks, key) == "SUCCESS";
