@@ -21,7 +21,7 @@ pub(super) struct Hanging;
 impl Gate for Hanging {
     fn decide(&mut self, event: &Event<'_>) -> Ruling {
         match event {
-            Event::Opening(_) | Event::Approval(_) | Event::Consent(_) => Ruling::forward(),
+            Event::Opening(_) | Event::Unanswered(_) | Event::Approval(_) | Event::Consent(_) => Ruling::forward(),
             Event::Head(_) | Event::Hop(_) | Event::Passing(_) => swallow(),
         }
     }

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use super::{
     Act, Approval, CheckSet, Consent, Decision, Delegation, Delegations, Event, Gate as _, Guarded, Head, Hop, Layer,
-    Opening, Passing, Reach, Rewrite, Rules, Ruling, SchemaCache, Told, Verb, Via, checks::CheckId,
+    Opening, Passing, Reach, Rewrite, Rules, Ruling, SchemaCache, Told, Unanswered, Verb, Via, checks::CheckId,
 };
 use crate::protocol::{Direction, Id, Message, ServerName};
 
@@ -153,6 +153,11 @@ impl Driver {
         let id = id.map(Id::from);
         let event = Event::Hop(Hop { server: &self.server, answers: id.as_ref(), from, to, status: 307 });
         Outcome { ruling: self.gate.decide(&event), sent: to.to_owned() }
+    }
+
+    /// No answer comes to the request with this id any more.
+    pub(super) fn unanswered(&mut self, id: i64) {
+        self.gate.decide(&Event::Unanswered(Unanswered { server: &self.server, id: &Id::from(id) }));
     }
 
     fn request(&mut self, method: &str, params: &str) -> (u64, Outcome) {

@@ -34,11 +34,12 @@ impl Waiting {
     /// What answers it in the server's place, if somebody waits.
     pub(super) fn unanswered(self) -> Option<Bytes> {
         let Self { ids, stopped, batch, held, resumes } = self;
-        // The reply may come on another stream.
-        if resumes && stopped.is_empty() {
-            return None;
-        }
-        let missing = if stopped.is_empty() { ids.iter().map(withheld).collect() } else { stopped };
+        let missing = match stopped {
+            // The reply may come on another stream.
+            stopped if stopped.is_empty() && resumes => Vec::new(),
+            stopped if stopped.is_empty() => ids.iter().map(withheld).collect(),
+            stopped => stopped,
+        };
         let all: Vec<_> = held.into_iter().chain(missing).collect();
         match all.as_slice() {
             [] => None,

@@ -11,7 +11,7 @@ use super::{
     exchanges::{Asked, Waiting},
 };
 use crate::{
-    gate::{Decision, Event, Passing},
+    gate::{Decision, Event, Passing, Unanswered},
     protocol::{Direction, Message, ServerName, Shape},
     transport::{Carrier, Connection, Exchange, Form, Frame, Headers, Verb, http},
 };
@@ -109,7 +109,7 @@ impl Relay {
     /// What goes back to the client, and what goes on to the server.
     fn requestward(&mut self, mut frame: Frame) -> (Vec<Frame>, Option<Frame>) {
         if frame.carrier == Carrier::Gone {
-            self.exchanges.end(frame.exchange);
+            self.give_up(frame.exchange);
             self.exchanges.over(frame.exchange);
             return (Vec::new(), Some(frame));
         }
@@ -223,7 +223,7 @@ impl Relay {
         // one who waits.
         let mut instead = Vec::new();
         if is_last(&frame)
-            && let Some(waiting) = self.exchanges.end(frame.exchange)
+            && let Some(waiting) = self.give_up(frame.exchange)
         {
             instead.push(answered(frame.exchange, waiting));
         }
@@ -250,7 +250,7 @@ impl Relay {
         match form {
             Form::Stopped => return (vec![self.stopped(frame.exchange)], Vec::new()),
             Form::End => {
-                let unanswered = self.exchanges.end(frame.exchange).and_then(Waiting::unanswered);
+                let unanswered = self.give_up(frame.exchange).and_then(Waiting::unanswered);
                 let instead = unanswered.map(|body| Frame { body, ..event_like(&frame) });
                 return (instead.into_iter().chain([frame]).collect(), Vec::new());
             }
@@ -263,7 +263,7 @@ impl Relay {
         // An error page is no message: the status code is for the client to act on.
         let error_page = head.as_ref().is_some_and(|head| !(200..300).contains(&head.status)) && !answers(&message);
         if frame.body.is_empty() || error_page {
-            let waiting = if form == Form::Whole { self.exchanges.end(frame.exchange) } else { None };
+            let waiting = if form == Form::Whole { self.give_up(frame.exchange) } else { None };
             // What was refused of a batch is answered, where the rest needs no answer.
             let held = waiting.filter(|waiting| !error_page && !waiting.held.is_empty());
             let instead = held.and_then(Waiting::unanswered).map(|body| json(frame.exchange, 200, body));
@@ -300,11 +300,28 @@ impl Relay {
             Decision::Refuse { reply: Some(body), .. } => Some(Frame { body, ..frame }),
             Decision::Refuse { reply: None, .. } if head.is_none() => None,
             Decision::Refuse { reply: None, .. } if form == Form::Whole => {
-                Some(answered(frame.exchange, waiting.unwrap_or_default()))
+                let waiting = waiting.unwrap_or_default();
+                self.lost(&waiting);
+                Some(answered(frame.exchange, waiting))
             }
             Decision::Refuse { reply: None, .. } => None,
         };
         (held.into_iter().chain(said).collect(), Vec::new())
+    }
+
+    /// No answer comes on an exchange any more: what waits there is told to the gate.
+    fn give_up(&self, exchange: Exchange) -> Option<Waiting> {
+        let waiting = self.exchanges.end(exchange)?;
+        self.lost(&waiting);
+        Some(waiting)
+    }
+
+    /// Nobody answers these requests now. One whose stream said where to go on may
+    /// still be answered, on another one.
+    fn lost(&self, waiting: &Waiting) {
+        for id in waiting.ids.iter().filter(|_| !waiting.resumes) {
+            self.gate.decide(&Event::Unanswered(Unanswered { server: &self.server, id }));
+        }
     }
 
     /// The answer to a request whose response the gate stopped at its head.

@@ -16,6 +16,7 @@ mod pinned;
 mod read;
 mod server;
 mod sessions;
+mod settled;
 mod versions;
 
 use std::{collections::BTreeMap, sync::Arc};
@@ -35,6 +36,7 @@ pub use pinned::{PinFacts, Standing};
 pub use server::ServerFacts;
 pub use sessions::{Session, Sessions, StateUse, Who};
 pub(super) use sessions::{session, sessions};
+pub(super) use settled::Settled;
 pub use versions::{Stale, Versions};
 
 use self::pinned::Keeper;
@@ -256,6 +258,11 @@ impl Facts {
                 return absorbed;
             }
             Event::Head(head) => facts.sessions.answered(head, who),
+            Event::Unanswered(unanswered) => {
+                if facts.forget(unanswered.id).is_some() {
+                    facts.remember(unanswered.id.clone());
+                }
+            }
             Event::Hop(_) => {}
         }
         Absorbed { who, ..Absorbed::default() }
