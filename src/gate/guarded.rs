@@ -137,6 +137,11 @@ impl Guarded {
         if let Some(refusal) = proposals.refusals.first() {
             return Decision::Refuse { reply: self.refuse(event, absorbed, refusal), status: refusal.status };
         }
+        if let Event::Passing(Passing { message, batched: false, .. }) = event
+            && message.shape() == Shape::Batch
+        {
+            return Decision::Each;
+        }
         let mut rewrite = Rewrite { body: None, headers: proposals.headers.clone(), env: proposals.env.clone() };
         if let Event::Passing(passing) = event {
             let mut splices = proposals.splices.clone();

@@ -53,7 +53,7 @@ pub enum Outcome {
 #[derive(Debug)]
 pub enum Server {
     /// One child process.
-    Child(Gated, (Child, Connection)),
+    Child(Gated, Box<(Child, Connection)>),
     /// One over HTTP, at this URL.
     Url(Gated, String),
     /// Several.
@@ -65,7 +65,10 @@ impl Server {
     /// waited for.
     fn start(self, client: Connection) -> (JoinHandle<()>, Option<Child>) {
         match self {
-            Self::Child(gated, (child, upstream)) => (gated.before(client, upstream), Some(child)),
+            Self::Child(gated, ends) => {
+                let (child, upstream) = *ends;
+                (gated.before(client, upstream), Some(child))
+            }
             Self::Url(gated, url) => (tokio::spawn(gated.reach(client, url)), None),
             Self::Hub(hub) => (tokio::spawn(hub.serve(client)), None),
         }
@@ -228,7 +231,7 @@ mod tests {
         }
         let manner = Manner { grace: Duration::from_secs(5), patience: Duration::from_secs(60) };
         let gated = Gated { gate, server: ServerName::new("desk"), asks: None };
-        let server = Server::Child(gated, child);
+        let server = Server::Child(gated, Box::new(child));
         let outcome = serve(&watch, client, server, std::future::pending(), manner).await;
         let mut heard = Vec::new();
         while let Some(frame) = host.incoming.recv().await {

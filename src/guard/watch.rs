@@ -22,6 +22,9 @@ pub enum Broken {
     Unlogged(String),
 }
 
+/// How many calls without a consent are remembered until somebody asks about them.
+const UNCONSENTED: usize = 256;
+
 /// A request of the client's that was forwarded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Asked {
@@ -81,6 +84,10 @@ impl Watch {
     /// A call was refused for want of a consent alone, where somebody asks for it.
     pub(super) fn lacks_consent(&self, server: &ServerName, id: &Id) {
         self.0.send_modify(|state| {
+            // Those of a batch are never asked about.
+            if state.unconsented.len() >= UNCONSENTED {
+                state.unconsented.pop_first();
+            }
             state.unconsented.insert((server.clone(), id.clone()));
         });
     }
@@ -115,6 +122,9 @@ impl Watch {
 
     /// An event was decided over.
     pub(super) fn decided(&self, event: &Event<'_>, decision: &Decision) {
+        if let Event::Unanswered(unanswered) = event {
+            self.over(event.server(), unanswered.id);
+        }
         let Event::Passing(Passing { server, direction, message, .. }) = event else { return };
         let refused = matches!(decision, Decision::Refuse { .. });
         match (direction, message.shape()) {

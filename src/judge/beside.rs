@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use super::predicate::Reading;
+use super::predicate::{Reading, holds_message};
 use crate::{
     protocol::{Direction, Leg, Message, ServerName, strict::Node},
     transcript::{Answer, Crossing, Event, Mark, Transcript},
@@ -33,12 +33,12 @@ pub(super) fn alive_after(label: &str, transcript: &Transcript) -> Option<bool> 
 fn answers(event: &Event, mark: &Mark) -> bool {
     let (Answer::Reply(body) | Answer::Http { body, .. }) = &mark.answer else { return false };
     at_client(event, Direction::Replyward)
-        .is_some_and(|crossing| crossing.server == mark.server && crossing.message.raw() == body)
+        .is_some_and(|crossing| crossing.server == mark.server && holds_message(&crossing.message, body))
 }
 
 fn sends(event: &Event, mark: &Mark) -> bool {
     at_client(event, Direction::Requestward)
-        .is_some_and(|crossing| crossing.server == mark.server && *crossing.message.raw() == mark.sent)
+        .is_some_and(|crossing| crossing.server == mark.server && holds_message(&crossing.message, &mark.sent))
 }
 
 fn at_client(event: &Event, way: Direction) -> Option<&Crossing> {
@@ -58,7 +58,8 @@ pub(super) fn added(transcript: &Transcript) -> BTreeSet<String> {
 }
 
 fn listed(crossing: &Crossing) -> impl Iterator<Item = (&ServerName, &str)> {
-    let names = tools(&crossing.message).iter().filter_map(|tool| tool.member("name")?.as_str());
+    let tools = crossing.message.each().into_iter().flat_map(tools);
+    let names = tools.filter_map(|tool| tool.member("name")?.as_str());
     names.map(|name| (&crossing.server, name))
 }
 

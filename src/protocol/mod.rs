@@ -10,7 +10,7 @@ mod revision;
 mod splice;
 pub mod strict;
 
-pub use jsonrpc::{Envelope, Id, Message, Shape, error_reply};
+pub use jsonrpc::{Envelope, Id, Message, Shape, batch, error_reply};
 pub use names::{Direction, Leg, ServerName, ToolName};
 pub use revision::{Era, Revision, UnknownRevision};
 pub use splice::{Splice, apply as apply_splices};

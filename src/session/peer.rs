@@ -153,10 +153,17 @@ impl Peer {
             self.headers.push(("mcp-session-id".to_owned(), session.to_owned()));
         }
         settle(frame, (form, status), &message, awaited, at);
-        if message.shape() == Shape::Request && matches!(form, Form::Event) {
-            return message.id().map(|id| self.answer_to(id, message.method().unwrap_or_default()));
+        let asks = message.each().into_iter().filter(|part| part.shape() == Shape::Request);
+        let answers: Vec<_> = asks
+            .filter(|_| form == Form::Event)
+            .filter_map(|asked| Some(self.answer_to(asked.id()?, asked.method().unwrap_or_default())))
+            .collect();
+        match answers.as_slice() {
+            [] => None,
+            [one] if message.shape() == Shape::Request => Some(one.clone()),
+            // What was asked in a batch is answered in one.
+            all => Some(crate::protocol::batch(all)),
         }
-        None
     }
 
     /// What the client answers to a server's request: what the case says; else
@@ -175,12 +182,15 @@ impl Peer {
 }
 
 fn settle(frame: &Frame, (form, status): (Form, Option<u16>), message: &Message, awaited: &mut [Awaited], at: Instant) {
-    let mut open = awaited.iter_mut().filter(|waits| waits.answer.is_none());
-    let body = frame.body.clone();
-    if message.shape() == Shape::Response
-        && let Some(own) = open.find(|waits| waits.id.is_some() && waits.id.as_ref() == message.id())
-    {
-        own.answered(Answer::Reply(body), at);
+    let mut own = false;
+    for part in message.each().into_iter().filter(|part| part.shape() == Shape::Response) {
+        let mut open = awaited.iter_mut().filter(|waits| waits.answer.is_none());
+        if let Some(waits) = open.find(|waits| waits.id.is_some() && waits.id.as_ref() == part.id()) {
+            waits.answered(Answer::Reply(part.raw().clone()), at);
+            own = true;
+        }
+    }
+    if own && message.shape() == Shape::Response {
         return;
     }
     for waits in awaited.iter_mut().filter(|waits| waits.answer.is_none()) {

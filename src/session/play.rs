@@ -166,8 +166,9 @@ impl<'a, W: World> Session<'a, W> {
                 }
             }
             Step::Call(_) | Step::Request(_) | Step::Notify(_) | Step::Send(_) | Step::Obey(_) => {
-                if let Some(sent) = self.send_step(&server, authored, n).await? {
-                    self.settle(&server, vec![sent]).await?;
+                let sent = self.send_step(&server, authored, n).await?;
+                if !sent.is_empty() {
+                    self.settle(&server, sent).await?;
                 }
             }
         }

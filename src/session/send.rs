@@ -8,7 +8,7 @@ use bytes::Bytes;
 use super::{Session, World, peer::Awaited, wire};
 use crate::{
     case::{self, Obey, OwnHeaders, Step, Until},
-    protocol::{Id, Message, ServerName},
+    protocol::{Id, Message, ServerName, Shape},
     transcript::{Answer, Mark},
     transport::{Exchange, Verb},
 };
@@ -17,6 +17,30 @@ use crate::{
 pub(super) struct Sent {
     pub(super) mark: Mark,
     pub(super) awaited: Awaited,
+}
+
+impl Sent {
+    /// A batch of requests whose answers are awaited is as many steps under one label.
+    fn each(self) -> Vec<Self> {
+        let batch = Message::new(self.mark.sent.clone());
+        let requests: Vec<_> = batch.parts().iter().filter(|part| part.shape() == Shape::Request).collect();
+        if requests.is_empty() || self.awaited.until != Until::Reply {
+            return vec![self];
+        }
+        let one = |part: &&Message| {
+            let id = part.id().cloned();
+            let mark = Mark {
+                id: id.clone(),
+                method: part.method().map(str::to_owned),
+                tool: part.called_tool().map(str::to_owned),
+                sent: part.raw().clone(),
+                ..self.mark.clone()
+            };
+            let Awaited { exchange, until, sent, .. } = self.awaited;
+            Self { mark, awaited: Awaited { id, exchange, until, answer: None, sent, took: None } }
+        };
+        requests.iter().map(one).collect()
+    }
 }
 
 impl<'a, W: World> Session<'a, W> {
@@ -31,9 +55,8 @@ impl<'a, W: World> Session<'a, W> {
             let single = if matches!(step, Step::Repeat(_)) { step.inner() } else { std::slice::from_ref(step) };
             for (n, step) in rounds.into_iter().flat_map(|n| single.iter().map(move |step| (n, step))) {
                 let server = step.server().cloned().unwrap_or_else(|| self.case.first_server());
-                if let Some(sent) = self.send_step(&server, step, n).await? {
-                    by_server.entry(server).or_default().push(sent);
-                }
+                let sent = self.send_step(&server, step, n).await?;
+                by_server.entry(server).or_default().extend(sent);
             }
         }
         for (server, sent) in by_server {
@@ -42,13 +65,14 @@ impl<'a, W: World> Session<'a, W> {
         Ok(())
     }
 
-    /// Sends what a step sends; `None` where the host saw no reason to.
+    /// Sends what a step sends: nothing where the host saw no reason to, and as many
+    /// requests as there are in a batch.
     pub(super) async fn send_step(
         &mut self,
         server: &ServerName,
         authored: &Step,
         n: Option<usize>,
-    ) -> Result<Option<Sent>, String> {
+    ) -> Result<Vec<Sent>, String> {
         let label = self.label(authored);
         let filled = n.map(|n| authored.nth(n));
         let id = self.fresh_id();
@@ -60,7 +84,7 @@ impl<'a, W: World> Session<'a, W> {
             }
             Step::Obey(Obey { seen, call }) => {
                 if !self.client_saw(seen) {
-                    return Ok(None);
+                    return Ok(Vec::new());
                 }
                 (wire::request(&id, "tools/call", Some(&wire::call(call))).into(), call.until, Some(id), &call.headers)
             }
@@ -91,7 +115,8 @@ impl<'a, W: World> Session<'a, W> {
             }
             _ => return Err(format!("step '{label}' can't stand in a group")),
         };
-        Ok(Some(self.send(server, label, id, until, body, (verb, own)).await?))
+        let sent = self.send(server, label, id, until, body, (verb, own)).await?;
+        Ok(sent.each())
     }
 
     pub(super) async fn send(

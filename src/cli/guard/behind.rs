@@ -37,7 +37,7 @@ pub(super) fn behind(
     let mut legs = Vec::new();
     for served in &enforced.servers {
         let leg = match started(gate, served) {
-            Ok(Started::Child(ends)) => Leg::child(gated(served), ends, keeper),
+            Ok(Started::Child(ends)) => Leg::child(gated(served), *ends, keeper),
             Ok(Started::Url(url)) => Leg::url(gated(served), url),
             // The others are served all the same.
             Err(why) => {
@@ -62,7 +62,7 @@ pub(super) fn behind(
 }
 
 enum Started {
-    Child((Child, Connection)),
+    Child(Box<(Child, Connection)>),
     Url(String),
 }
 
@@ -78,7 +78,9 @@ fn started(gate: &SharedGate, served: &Served) -> Result<Started, String> {
         Reach::Argv(argv) => {
             let program = argv.first().map_or("", String::as_str);
             let child = Child::spawn(argv, &env);
-            child.map(Started::Child).map_err(|error| format!("{name} can't be started: {program}: {error}"))
+            child
+                .map(|ends| Started::Child(Box::new(ends)))
+                .map_err(|error| format!("{name} can't be started: {program}: {error}"))
         }
         Reach::Url(url) => Ok(Started::Url(url.clone())),
         Reach::Memory => Err(format!("{name} can't be reached")),

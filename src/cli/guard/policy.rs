@@ -130,8 +130,8 @@ impl Enforced {
     /// A gate that looks at HTTP alone, for whoever stands behind it has one for
     /// each server.
     pub(super) fn door(&self, session: &Session, watch: &Watch) -> Result<SharedGate, String> {
-        let ServerPolicy { listen, sessions, wire, .. } = self.at_the_door().clone();
-        let default = ServerPolicy { listen, sessions, wire, ..ServerPolicy::default() };
+        let ServerPolicy { wire, listen, sessions, .. } = self.at_the_door().clone();
+        let default = ServerPolicy { wire, listen, sessions, ..ServerPolicy::default() };
         let policy = Policy {
             schema: 1,
             title: "the door".to_owned(),

@@ -82,7 +82,8 @@ impl Sessions {
         let (clients, upstream) = pair();
         match behind(&gate, watch, &self.enforced, &self.keeper)? {
             (Server::Url(gated, url), _) => return Ok((gated, Upstream::Url(url))),
-            (Server::Child(gated, (child, mut server)), _) => {
+            (Server::Child(gated, ends), _) => {
+                let (child, mut server) = *ends;
                 server.tasks.keep(self.keeper.keep(child));
                 tokio::spawn(lobby(clients, server, id));
                 return Ok((gated, Upstream::Here(upstream)));

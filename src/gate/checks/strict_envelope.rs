@@ -7,7 +7,7 @@ use crate::{
         envelope::{self, Flaw, FlawKind},
     },
     protocol::{
-        Direction, HEADER_MISMATCH, INVALID_PARAMS, INVALID_REQUEST, Id, Message, PARSE_ERROR, Shape,
+        Direction, HEADER_MISMATCH, INVALID_PARAMS, INVALID_REQUEST, Id, Message, PARSE_ERROR, Revision, Shape,
         strict::{Kind, Node},
     },
 };
@@ -25,8 +25,10 @@ static DOCS: Docs = Docs {
            results of known methods, errors, content blocks, definitions) no key may stand twice, and none may look \
            like one of the protocol's without being it: in another case, full width, with something invisible in it. \
            Requests need a method and an id that is a string or a whole number; methods that are requests need one, \
-           notifications have none. Text that is not JSON, JSON that is no message, and every batch, in every \
-           revision, is refused. Where `Mcp-Method` and `Mcp-Name` are sent they must say once what the body says. A \
+           notifications have none. Text that is not JSON, and JSON that is no message, is refused. So is a batch, \
+           but in a session that was opened in 2025-03-26, the one revision that has batches: there one of at least \
+           one and at most `envelope.max_batch` (256) messages is taken apart, and each message judged as if it came \
+           alone; one that opens a session, or is a batch itself, is refused. Where `Mcp-Method` and `Mcp-Name` are sent they must say once what the body says. A \
            definition that can be read in two ways, or whose `x-mcp-header` names could not stand in a request, is \
            withheld and its tool can't be called. A listing's or a resource's `ttlMs` and `cacheScope` are brought \
            to what the policy allows: more than `envelope.max_ttl_ms` (a day) becomes that, what is no number of \
@@ -34,13 +36,15 @@ static DOCS: Docs = Docs {
     why: "A gate that reads one key and a server that reads the other never spoke of the same call.",
     misses: "Keys in disguise where others say what a key means: inside arguments, structured results, vendors' \
              metadata and the properties of schemas. `Mcp-Param` headers are not compared with the arguments. What a \
-             server does with an unknown member.",
+             server does with an unknown member. What is refused of a batch is told with the server's first answer to \
+             the rest of it.",
     example: r#"{"name":"read_messages","Name":"post_message","arguments":{}} as the params of a call"#,
     source: "T01 to T05, D22, S09; go-sdk#805, docker/mcp-gateway#414, stacklok/toolhive#5745; RFC 8259 section 4; \
              protocol rules 2, 7, 9, 11, 76 to 87",
     rules: &[
         ("no-message", "text of the client that is not JSON, or JSON that is no message"),
-        ("batch", "several messages in one, or one in an array"),
+        ("batch", "several messages in one, or one in an array, where the session has no batches"),
+        ("odd-batch", "a batch that is empty, too long, in a batch, or opens a session"),
         ("version", "the `jsonrpc` of the client's message is not exactly \"2.0\""),
         ("bad-id", "a request whose id is neither a string nor a whole number"),
         ("missing-id", "a request without an id, or a notification with one"),
@@ -60,8 +64,14 @@ impl Check for StrictEnvelope {
     }
 
     fn inspect(&self, context: &Context<'_>, event: &Event<'_>, proposals: &mut Proposals) {
-        let Event::Passing(Passing { direction, message, headers, .. }) = event else { return };
+        let Event::Passing(passing @ Passing { direction, message, headers, .. }) = event else { return };
+        if message.shape() == Shape::Batch {
+            return batch(context, event, passing, proposals);
+        }
         match direction {
+            Direction::Requestward if passing.batched && message.method() == Some("initialize") => {
+                proposals.refuse_as(INVALID_REQUEST, "odd-batch", "a session is not opened in a batch");
+            }
             Direction::Requestward => {
                 requestward(message, *headers, proposals);
                 if let Some((_, Some(name))) = check::call(event)
@@ -75,13 +85,31 @@ impl Check for StrictEnvelope {
     }
 }
 
+/// Judges a batch as a whole; what it holds comes one by one.
+fn batch(context: &Context<'_>, event: &Event<'_>, passing: &Passing<'_>, proposals: &mut Proposals) {
+    let session = context.server(event).negotiated.as_deref().and_then(|version| version.parse::<Revision>().ok());
+    let (rule, why) = match passing.message.parts().len() {
+        _ if !session.is_some_and(Revision::has_batches) => ("batch", "the session has no batches"),
+        _ if passing.batched => ("odd-batch", "a batch holds no batch"),
+        0 => ("odd-batch", "the batch is empty"),
+        count if count > context.policy(event).envelope.max_batch => {
+            ("odd-batch", "the batch holds more messages than the policy allows")
+        }
+        _ => return,
+    };
+    match passing.direction {
+        Direction::Requestward => proposals.refuse_as(INVALID_REQUEST, rule, why),
+        Direction::Replyward => check::refuse_for_the_one_waiting(context, event, proposals, rule, why),
+    }
+}
+
 fn requestward(message: &Message, headers: Option<&[(String, String)]>, proposals: &mut Proposals) {
     let mut refuse = |rule, why: &str| proposals.refuse_as(INVALID_REQUEST, rule, why);
     match message.shape() {
         // An HTTP GET or DELETE carries no message.
         Shape::Broken if message.raw().is_empty() => return,
         Shape::Broken => return proposals.refuse_as(PARSE_ERROR, "no-message", "the text is not JSON"),
-        Shape::Batch => return refuse("batch", "messages are taken one at a time, never as a batch"),
+        Shape::Batch => return,
         Shape::Other => return refuse("no-message", "the text is no JSON-RPC message"),
         Shape::Request | Shape::Notification | Shape::Response => {}
     }
@@ -163,12 +191,8 @@ fn mismatch(message: &Message, method: &str, headers: &[(String, String)]) -> Op
 fn replyward(context: &Context<'_>, event: &Event<'_>, message: &Message, proposals: &mut Proposals) {
     let answers = context.answered.map(|request| request.method.as_str());
     match message.shape() {
-        Shape::Batch => {
-            let why = "the server sent a batch";
-            return check::refuse_for_the_one_waiting(context, event, proposals, "batch", why);
-        }
         // What is no message is for `reply-correlation` to drop.
-        Shape::Broken | Shape::Other => return,
+        Shape::Broken | Shape::Other | Shape::Batch => return,
         Shape::Request if !message.id().is_some_and(is_plain_id) => {
             return proposals
                 .discard("bad-id", "the id of the server's request is neither a string nor a whole number");

@@ -16,6 +16,7 @@ mod pinned;
 mod read;
 mod server;
 mod sessions;
+mod settled;
 mod versions;
 
 use std::{collections::BTreeMap, sync::Arc};
@@ -35,11 +36,12 @@ pub use pinned::{PinFacts, Standing};
 pub use server::ServerFacts;
 pub use sessions::{Session, Sessions, StateUse, Who};
 pub(super) use sessions::{session, sessions};
+pub(super) use settled::Settled;
 pub use versions::{Stale, Versions};
 
 use self::pinned::Keeper;
 use super::{Event, Listing, Opening, Outward, Owner, Passing, PinStore, Rules, Surroundings, outward};
-use crate::protocol::{Direction, Id, Message, ServerName};
+use crate::protocol::{Direction, Id, Message, ServerName, Shape};
 
 /// A request that the server has not answered yet.
 #[derive(Clone, Debug)]
@@ -199,6 +201,12 @@ impl Facts {
         let server = event.server();
         let policy = rules.policy().server(server);
         let who = Who::of(event.via(), &policy.sessions.principals);
+        if let Event::Passing(Passing { message, .. }) = event
+            && message.shape() == Shape::Batch
+        {
+            // What it holds is taken in message by message.
+            return Absorbed { who, ..Absorbed::default() };
+        }
         if rules.follows()
             && let Event::Passing(Passing { direction: Direction::Requestward, message, .. }) = event
         {
@@ -250,6 +258,11 @@ impl Facts {
                 return absorbed;
             }
             Event::Head(head) => facts.sessions.answered(head, who),
+            Event::Unanswered(unanswered) => {
+                if facts.forget(unanswered.id).is_some() {
+                    facts.remember(unanswered.id.clone());
+                }
+            }
             Event::Hop(_) => {}
         }
         Absorbed { who, ..Absorbed::default() }

@@ -1,11 +1,11 @@
 //! The facts of one server's session.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 
 use super::{
     super::{Listing, ListingKind, Passing, Reach, ServerPolicy, check},
     Absorbed, Asked, Asking, Calls, Consents, InFlight, KnownTool, Pages, Pass, PinFacts, Progress, Readings, Sessions,
-    Versions, Who,
+    Settled, Versions, Who,
     pinned::Keeper,
 };
 use crate::{
@@ -16,7 +16,7 @@ use crate::{
     },
 };
 
-/// Late replies are told from invented ones for this many requests back.
+/// How many sessions' askings are remembered.
 const REMEMBERED: usize = 4096;
 
 /// What is known of one server's session.
@@ -30,7 +30,7 @@ pub struct ServerFacts {
     /// What the client asked and the server has not answered.
     pub in_flight: HashMap<Id, InFlight>,
     /// Requests that were answered or cancelled: a late reply to one is no attack.
-    pub settled: BTreeSet<Id>,
+    pub settled: Settled,
     /// Tools as listed last.
     pub tools: BTreeMap<String, KnownTool>,
     /// What is approved of it, where the policy pins.
@@ -74,9 +74,6 @@ impl ServerFacts {
     }
 
     pub(super) fn remember(&mut self, id: Id) {
-        if self.settled.len() >= REMEMBERED {
-            self.settled.pop_first();
-        }
         self.settled.insert(id);
     }
 

@@ -89,7 +89,7 @@ impl Keeper {
         });
         tokio::spawn(async move {
             let _held = held;
-            std::future::pending().await
+            std::future::pending::<()>().await;
         })
     }
 }

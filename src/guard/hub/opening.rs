@@ -73,21 +73,20 @@ pub(super) fn merge(id: &Id, replies: &[(&ServerName, &Message)]) -> String {
     put("logging", any(|offers| offers.logging), json!({}));
     put("completions", any(|offers| offers.completions), json!({}));
     let mut result = Map::new();
-    match version {
-        Some(version) => drop(result.insert("protocolVersion".to_owned(), version.into())),
+    if let Some(version) = version {
+        result.insert("protocolVersion".to_owned(), version.into());
+    } else {
         // The stateless era: what all of them speak, and to be asked for again.
-        None => {
-            let spoken = |result: &Node| -> Vec<String> {
-                let versions = result.member("supportedVersions").map_or(&[][..], Node::items);
-                versions.iter().filter_map(|version| version.as_str().map(str::to_owned)).collect()
-            };
-            let mut versions = results.first().map(|(_, result)| spoken(result)).unwrap_or_default();
-            versions.retain(|version| results.iter().all(|(_, result)| spoken(result).contains(version)));
-            result.insert("supportedVersions".to_owned(), versions.into());
-            result.insert("resultType".to_owned(), "complete".into());
-            result.insert("ttlMs".to_owned(), 0.into());
-            result.insert("cacheScope".to_owned(), "private".into());
-        }
+        let spoken = |result: &Node| -> Vec<String> {
+            let versions = result.member("supportedVersions").map_or(&[][..], Node::items);
+            versions.iter().filter_map(|version| version.as_str().map(str::to_owned)).collect()
+        };
+        let mut versions = results.first().map(|(_, result)| spoken(result)).unwrap_or_default();
+        versions.retain(|version| results.iter().all(|(_, result)| spoken(result).contains(version)));
+        result.insert("supportedVersions".to_owned(), versions.into());
+        result.insert("resultType".to_owned(), "complete".into());
+        result.insert("ttlMs".to_owned(), 0.into());
+        result.insert("cacheScope".to_owned(), "private".into());
     }
     result.insert("capabilities".to_owned(), capabilities.into());
     result.insert("serverInfo".to_owned(), json!({ "name": "gateproof", "version": env!("CARGO_PKG_VERSION") }));

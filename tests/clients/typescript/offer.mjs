@@ -46,6 +46,11 @@ export function offer({ changed }) {
     return server;
 }
 
+/** A server that offers nothing. */
+export function barren() {
+    return new McpServer({ name: 'nothing', version: '1.0.0' }, { capabilities: {} });
+}
+
 function contents(server) {
     const image = { type: 'image', data: PNG, mimeType: 'image/png' };
     const resource = (uri, mimeType, words) => ({ type: 'resource', resource: { uri, mimeType, text: words } });

@@ -1,6 +1,7 @@
 // A server that offers what the conformance suite asks for, on standard streams
-// (`server.mjs stdio`) or on HTTP (`server.mjs http [port]`, which prints its
-// URL). Both eras: sessions up to 2025-11-25, stateless from 2026-07-28.
+// (`server.mjs stdio`) or on HTTP (`server.mjs http`, which prints its URL). Both
+// eras: sessions up to 2025-11-25, stateless from 2026-07-28. `server.mjs barren`
+// is on HTTP too and offers nothing: what passes there shows nothing.
 
 import { randomUUID } from 'node:crypto';
 import { createServer } from 'node:http';
@@ -15,20 +16,20 @@ import {
 import { createMcpHandler, isLegacyRequest } from '@modelcontextprotocol/server';
 import { serveStdio } from '@modelcontextprotocol/server/stdio';
 
-import { offer } from './offer.mjs';
+import { barren, offer } from './offer.mjs';
 
-const [how, port = '0'] = process.argv.slice(2);
+const [how] = process.argv.slice(2);
 if (how === 'stdio') {
     serveStdio(() => offer({}));
-} else if (how === 'http' && /^\d+$/.test(port)) {
-    serveHttp(Number(port));
+} else if (how === 'http' || how === 'barren') {
+    serveHttp(how === 'http' ? offer : barren);
 } else {
-    console.error('usage: server.mjs stdio | http [port]');
+    console.error('usage: server.mjs stdio | http | barren');
     process.exit(2);
 }
 
-function serveHttp(port) {
-    const handler = createMcpHandler(() => offer({ changed: handler.notify }), { legacy: 'reject' });
+function serveHttp(offered) {
+    const handler = createMcpHandler(() => offered({ changed: handler.notify }), { legacy: 'reject' });
     const stateless = toNodeHandler(handler);
     const sessions = new Map();
     const checks = [localhostHostValidation(), localhostOriginValidation()];
@@ -41,12 +42,12 @@ function serveHttp(port) {
         }
         const parsed = request.method === 'POST' ? await json(request) : undefined;
         if (await isLegacyRequest(await toWebRequest(request, parsed), parsed)) {
-            await session(sessions, request, response, parsed);
+            await session(sessions, request, response, parsed, offered);
         } else {
             await stateless(request, response, parsed);
         }
     });
-    server.listen(port, '127.0.0.1', () => {
+    server.listen(0, '127.0.0.1', () => {
         console.log(`listening on http://127.0.0.1:${server.address().port}/mcp`);
     });
     process.on('SIGTERM', () => process.exit(0));
@@ -63,7 +64,7 @@ async function json(request) {
     }
 }
 
-async function session(sessions, request, response, parsed) {
+async function session(sessions, request, response, parsed, offered) {
     const id = request.headers['mcp-session-id'];
     let transport = sessions.get(id);
     if (id !== undefined && transport === undefined) {
@@ -84,7 +85,7 @@ async function session(sessions, request, response, parsed) {
                 sessions.delete(given);
             },
         });
-        await offer({}).connect(transport);
+        await offered({}).connect(transport);
     }
     await transport.handleRequest(request, response, parsed);
 }

@@ -5,6 +5,7 @@ mod write;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    fmt::Write as _,
     path::PathBuf,
     time::Duration,
 };
@@ -228,7 +229,7 @@ fn said(args: &InitArgs, name: &ServerName, shown: &Shown, left_out: &BTreeSet<&
     let mut out = format!("\n{name}: {approved} approved; wrote {policy} and {pins}\n");
     if !left_out.is_empty() {
         let names: Vec<_> = left_out.iter().map(|(kind, name)| format!("{kind}:{}", visible(name))).collect();
-        out.push_str(&format!("left out: {}. Take one in with --include, or by hand\n", names.join(", ")));
+        let _ = writeln!(out, "left out: {}. Take one in with --include, or by hand", names.join(", "));
     }
     let absolute = |path: &PathBuf| std::path::absolute(path).unwrap_or_else(|_| path.clone()).display().to_string();
     let server = match &args.upstream {
@@ -244,9 +245,10 @@ fn said(args: &InitArgs, name: &ServerName, shown: &Shown, left_out: &BTreeSet<&
     let command = Place::Argv(std::iter::once("gateproof".to_owned()).chain(words.iter().cloned()).collect());
     let entry = BTreeMap::from([(name.as_str(), serde_json::json!({ "command": "gateproof", "args": words }))]);
     let host = serde_json::json!({ "mcpServers": entry });
-    out.push_str(&format!(
-        "\nread {policy}, and then run\n\n  {command}\n\nor put it into the host's configuration:\n\n{host:#}\n"
-    ));
+    let _ = writeln!(
+        out,
+        "\nread {policy}, and then run\n\n  {command}\n\nor put it into the host's configuration:\n\n{host:#}"
+    );
     out
 }
 

@@ -107,7 +107,14 @@ fn asked(rules: &Rules, name: &ServerName, method: &str, params: &str, result: &
     let mut gate = Guarded::new(rules.clone(), Delegations::default());
     let mut pass = |direction: Direction, text: String| {
         let message = Message::new(text);
-        gate.decide(&Event::Passing(Passing { server: name, direction, message: &message, headers: None, via: None }))
+        gate.decide(&Event::Passing(Passing {
+            server: name,
+            direction,
+            message: &message,
+            headers: None,
+            via: None,
+            batched: false,
+        }))
     };
     pass(Direction::Requestward, format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{params}}}"#));
     pass(Direction::Replyward, format!(r#"{{"jsonrpc":"2.0","id":1,"result":{result}}}"#))
@@ -121,7 +128,7 @@ fn objections(ruling: &Ruling) -> Vec<String> {
 /// The names of what the client would see.
 fn passed<'a>(kind: ListingKind, ruling: &Ruling, all: impl Iterator<Item = &'a str>) -> BTreeSet<String> {
     match &ruling.decision {
-        Decision::Refuse { .. } => BTreeSet::new(),
+        Decision::Refuse { .. } | Decision::Each => BTreeSet::new(),
         Decision::Rewrite(rewrite) if rewrite.body.is_some() => {
             let message = Message::new(rewrite.body.clone().unwrap_or_default());
             let items = message.result().and_then(|result| result.member(kind.member())).map_or(&[][..], Node::items);

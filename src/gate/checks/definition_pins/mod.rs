@@ -88,7 +88,7 @@ impl Check for DefinitionPins {
                     }
                 }
             }
-            Event::Head(_) | Event::Hop(_) | Event::Consent(_) => {}
+            Event::Head(_) | Event::Hop(_) | Event::Unanswered(_) | Event::Consent(_) => {}
         }
     }
 }
