@@ -1,6 +1,14 @@
 //! A guard between a client and a server that both speak in lines.
 
-use std::{future::Future, pin::pin, sync::Arc, time::Duration};
+use std::{
+    future::Future,
+    pin::pin,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 use tokio::{
     sync::{mpsc, watch},
@@ -88,7 +96,8 @@ pub async fn serve(
     let Connection { outgoing: to_client, incoming, close, tasks } = client;
     let (tapped, from_tap) = mpsc::channel(1);
     let (cut, cutting) = watch::channel(false);
-    let mut tapping = tokio::spawn(tap(incoming, tapped, cutting));
+    let closed = Arc::<AtomicBool>::default();
+    let mut tapping = tokio::spawn(tap(incoming, tapped, cutting, Arc::clone(&closed)));
     let downstream =
         Connection { outgoing: to_client.clone(), incoming: from_tap, close: Arc::default(), tasks: Tasks::default() };
     let (mut serving, mut child) = server.start(downstream);
@@ -97,7 +106,8 @@ pub async fn serve(
     let mut asked = false;
     tokio::select! {
         () = watch.breaks() => {}
-        _ = &mut serving => {}
+        // It ends with its client too, and then may be seen to first.
+        _ = &mut serving => asked = closed.load(Ordering::SeqCst),
         () = ended(child.as_mut()) => {}
         // Nobody reads what is said any more, whoever still holds the other end.
         () = to_client.closed() => asked = true,
@@ -169,13 +179,22 @@ async fn ended(child: Option<&mut Child>) {
 }
 
 /// Hands on what the client says, until it ends or is cut off.
-async fn tap(mut incoming: mpsc::Receiver<Frame>, on: mpsc::Sender<Frame>, mut cutting: watch::Receiver<bool>) {
+/// `closed` is set before whoever is spoken to can notice.
+async fn tap(
+    mut incoming: mpsc::Receiver<Frame>,
+    on: mpsc::Sender<Frame>,
+    mut cutting: watch::Receiver<bool>,
+    closed: Arc<AtomicBool>,
+) {
     loop {
         let frame = tokio::select! {
             frame = incoming.recv() => frame,
             _ = cutting.wait_for(|cut| *cut) => None,
         };
-        let Some(frame) = frame else { return };
+        let Some(frame) = frame else {
+            closed.store(true, Ordering::SeqCst);
+            return;
+        };
         // While this waits the session is held up by the server, or over.
         let sent = tokio::select! {
             sent = on.send(frame) => sent.is_ok(),
