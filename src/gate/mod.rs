@@ -49,8 +49,8 @@ pub use checks::CheckId;
 pub use event::{Approval, Consent, Event, Head, Hop, Layer, Opening, Passing, Reach, Verb, Via};
 pub use facts::{
     Asked, Asking, Calls, Carried, Consents, Count, Facts, Flow, Host, Hosts, InFlight, Known, KnownTool, NameClaim,
-    NameClaims, Page, Pages, Pass, PinFacts, Progress, Reading, Readings, ServerFacts, Session, Sessions, Stale,
-    Standing, StateUse, Versions, Who,
+    NameClaims, Page, Pages, Pass, PinFacts, Progress, Reading, Readings, Rounds, ServerFacts, Session, Sessions,
+    Stale, Standing, StateUse, Versions, Who,
 };
 
 pub use guarded::Guarded;

@@ -14,6 +14,7 @@ mod names;
 mod pages;
 mod pinned;
 mod read;
+mod rounds;
 mod server;
 mod sessions;
 mod versions;
@@ -32,6 +33,8 @@ pub use listed::Pass;
 pub use names::{NameClaim, NameClaims};
 pub use pages::{Page, Pages};
 pub use pinned::{PinFacts, Standing};
+pub use rounds::Rounds;
+pub(super) use rounds::{questions, responses};
 pub use server::ServerFacts;
 pub use sessions::{Session, Sessions, StateUse, Who};
 pub(super) use sessions::{session, sessions};
@@ -52,6 +55,8 @@ pub struct InFlight {
     pub request: Message,
     /// Who sent it.
     pub who: Who,
+    /// The round that it goes on from; an empty one for a new request.
+    round: rounds::Round,
 }
 
 impl InFlight {
@@ -223,6 +228,7 @@ impl Facts {
                 facts.consents.revoke();
                 facts.initialize = None;
                 facts.initialized = false;
+                facts.stateless = false;
                 facts.asking.remove(&None);
                 if let Some(keeper) = keeper {
                     facts.pinned.opening(keeper, &Owner::of(opening));
