@@ -135,7 +135,7 @@ impl Scripted {
         let fault = start.faults.iter().find(|fault| meant(fault) && fault.nth.is_none_or(|wanted| wanted == nth));
         let opens = (method == "initialize" && start.speaks_in(Era::Handshake)).then_some(nth);
         let web = Web { status, ..Web::default() };
-        let mut served = Served { opens, web, listens, ..Served::default() };
+        let mut served = Served { web, opens, listens, ..Served::default() };
         match fault {
             Some(fault) => misbehave(fault, id, &reply, &mut served),
             None => served.says.push(reply),
@@ -223,12 +223,10 @@ impl Scripted {
             }
             "resources/read" => {
                 let uri = params.and_then(|params| params.member("uri")).and_then(Node::as_str).unwrap_or_default();
+                let code = if message.is_stateless() { INVALID_PARAMS } else { -32002 };
                 match self.start.resources.get(uri) {
                     Some(text) => result(id, &template::fill(text, &self.scope(principal, message))),
-                    None => {
-                        let code = if message.is_stateless() { INVALID_PARAMS } else { -32002 };
-                        error_reply(Some(id), code, "resource not found", None)
-                    }
+                    None => error_reply(Some(id), code, "resource not found", None),
                 }
             }
             _ => error_reply(Some(id), METHOD_NOT_FOUND, "method not found", None),

@@ -101,6 +101,7 @@ impl Guarded {
             id_in_use: absorbed.id_in_use,
             count: absorbed.count,
             progress: absorbed.progress,
+            heard: absorbed.heard,
             asked: absorbed.asked.as_ref(),
             asked_again: absorbed.asked_again,
             who: absorbed.who,

@@ -27,7 +27,7 @@ impl Mirrors {
     pub(super) fn of(&self, message: &Message) -> Headers {
         let mut headers = Headers::new();
         let Some(method) = message.method() else { return headers };
-        headers.push(("mcp-method".to_owned(), method.to_owned()));
+        headers.push(("mcp-method".to_owned(), encoded(method)));
         headers.extend(message.target().map(|target| ("mcp-name".to_owned(), encoded(target))));
         let tool = message.called_tool().and_then(|tool| self.0.get(tool));
         let arguments = message.params().and_then(|params| params.member("arguments"));

@@ -37,7 +37,7 @@ impl<W: World> Session<'_, W> {
             Opening::Initialize => self.initialize(server, label, open).await?,
             Opening::Discover | Opening::DiscoverThenFallback => {
                 let answer = self.discover(server, label.clone(), open).await?;
-                if falls_back && is_of_the_handshake_era(&answer) {
+                if falls_back && is_of_the_handshake_era(answer.as_ref()) {
                     self.initialize(server, label, open).await?
                 } else {
                     true
@@ -176,9 +176,9 @@ impl<W: World> Session<'_, W> {
 
 /// Whether what came back for `server/discover` is no word of the stateless era: a
 /// client of both eras falls back on the handshake.
-fn is_of_the_handshake_era(mark: &Option<Mark>) -> bool {
+fn is_of_the_handshake_era(mark: Option<&Mark>) -> bool {
     const MODERN: [i64; 3] = [HEADER_MISMATCH, MISSING_CAPABILITY, UNSUPPORTED_VERSION];
-    let Some(Answer::Reply(reply)) = mark.as_ref().map(|mark| &mark.answer) else { return true };
+    let Some(Answer::Reply(reply)) = mark.map(|mark| &mark.answer) else { return true };
     let reply = Message::new(reply.clone());
     let code = reply.error().and_then(|error| error.member("code")).and_then(Node::as_number);
     let is_modern = code.and_then(|code| code.parse().ok()).is_some_and(|code: i64| MODERN.contains(&code));

@@ -123,7 +123,7 @@ impl<'a, W: World> Session<'a, W> {
             took: None,
         };
         if message.method() == Some("subscriptions/listen") {
-            peer.subscription = id.clone();
+            peer.subscription.clone_from(&id);
         }
         let sent = peer.send(&self.recorder, exchange, body, (verb, bare), own).await;
         // On HTTP even a notification has a response, and waiting for it keeps

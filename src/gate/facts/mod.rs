@@ -17,6 +17,7 @@ mod read;
 mod rounds;
 mod server;
 mod sessions;
+mod subscriptions;
 mod versions;
 
 use std::{collections::BTreeMap, sync::Arc};
@@ -38,6 +39,7 @@ pub(super) use rounds::{questions, responses};
 pub use server::ServerFacts;
 pub use sessions::{Session, Sessions, StateUse, Who};
 pub(super) use sessions::{session, sessions};
+pub use subscriptions::{Heard, Subscriptions};
 pub use versions::{Stale, Versions};
 
 use self::pinned::Keeper;
@@ -60,6 +62,11 @@ pub struct InFlight {
 }
 
 impl InFlight {
+    /// Whether it asks for a stream, which nobody waits for the end of.
+    pub(super) fn is_stream(&self) -> bool {
+        self.method == "subscriptions/listen"
+    }
+
     /// Whether it asks for a listing from its beginning.
     pub(super) fn is_first_page(&self) -> bool {
         self.request.params().and_then(|params| params.member("cursor")).is_none()
@@ -106,6 +113,8 @@ pub(super) struct Absorbed {
     pub(super) count: Option<Count>,
     /// For a progress notification of the server.
     pub(super) progress: Option<Progress>,
+    /// For a notification of the server that belongs to a stream, or should.
+    pub(super) heard: Option<Heard>,
     /// The server's request that the client answers.
     pub(super) asked: Option<Asked>,
     /// The event is a request of the server's under an id that it uses already.
@@ -229,6 +238,7 @@ impl Facts {
                 facts.initialize = None;
                 facts.initialized = false;
                 facts.stateless = false;
+                facts.subscriptions.clear();
                 facts.asking.remove(&None);
                 if let Some(keeper) = keeper {
                     facts.pinned.opening(keeper, &Owner::of(opening));

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::{
     super::{Listing, ListingKind, Passing, Reach, ServerPolicy, check},
-    Absorbed, Asked, Asking, Calls, Consents, InFlight, KnownTool, Pages, Pass, PinFacts, Progress, Readings, Rounds,
-    Sessions, Versions, Who,
+    Absorbed, Asked, Asking, Calls, Consents, Heard, InFlight, KnownTool, Pages, Pass, PinFacts, Progress, Readings,
+    Rounds, Sessions, Subscriptions, Versions, Who,
     pinned::Keeper,
     rounds::Round,
 };
@@ -48,6 +48,8 @@ pub struct ServerFacts {
     pub initialized: bool,
     /// The client asked something in the stateless era on this connection.
     pub stateless: bool,
+    /// What the client listens to.
+    pub subscriptions: Subscriptions,
     /// Requests that wait for their next round.
     pub rounds: Rounds,
     /// What the server asked and the client has not answered, by session and id:
@@ -75,8 +77,7 @@ impl ServerFacts {
     /// The id of the one request in flight, where there is exactly one: a stream that
     /// was asked for is not waited for.
     pub fn only_in_flight(&self) -> Option<&Id> {
-        let is_awaited = |request: &InFlight| request.method != "subscriptions/listen";
-        let mut ids = self.in_flight.iter().filter(|(_, request)| is_awaited(request)).map(|(id, _)| id);
+        let mut ids = self.in_flight.iter().filter(|(_, request)| !request.is_stream()).map(|(id, _)| id);
         ids.next().filter(|_| ids.next().is_none())
     }
 
@@ -130,6 +131,9 @@ impl ServerFacts {
                     self.initialize = Some(message.clone());
                     self.initialized = false;
                 }
+                if method == "subscriptions/listen" {
+                    self.subscriptions.asked(id, message, who);
+                }
                 let mut round = round.unwrap_or_default();
                 round.consented |= self.consents.take(message, &self.tools);
                 let consented = round.consented;
@@ -143,6 +147,7 @@ impl ServerFacts {
             (Shape::Notification, _, Some("notifications/cancelled")) => {
                 let id = message.params().and_then(|params| params.member("requestId")).and_then(Id::of);
                 if let Some(id) = id.filter(|id| self.in_flight.contains_key(id)) {
+                    self.subscriptions.over(&id);
                     self.forget(&id);
                     self.remember(id);
                 }
@@ -192,8 +197,13 @@ impl ServerFacts {
         let message = passing.message;
         match message.shape() {
             Shape::Notification => {
-                self.asking(who).notified(message);
-                self.notified(message)
+                let streams = self.stateless && self.initialize.is_none();
+                let heard = self.subscriptions.heard(message, who, streams);
+                // That a stream begins is no news.
+                if heard != Some(Heard::Begins) {
+                    self.asking(who).notified(message);
+                }
+                Absorbed { heard, ..self.notified(message) }
             }
             Shape::Request => self.asks(message, who),
             Shape::Response => {
@@ -221,6 +231,7 @@ impl ServerFacts {
                     }
                 }
                 self.remember(id.clone());
+                self.subscriptions.over(id);
                 let kind = ListingKind::of(&answered.method);
                 let listing = kind.and_then(|kind| Listing::read(kind, message, keeper.is_some()));
                 let mut page = None;
@@ -308,6 +319,16 @@ impl ServerFacts {
             Some("notifications/tools/list_changed") => &[ListingKind::Tools][..],
             Some("notifications/resources/list_changed") => &[ListingKind::Resources, ListingKind::Templates],
             Some("notifications/prompts/list_changed") => &[ListingKind::Prompts],
+            // The server ends a stream.
+            Some("notifications/cancelled") => {
+                let id = message.params().and_then(|params| params.member("requestId")).and_then(Id::of);
+                if let Some(id) = id.filter(|id| self.in_flight.get(id).is_some_and(InFlight::is_stream)) {
+                    self.subscriptions.over(&id);
+                    self.forget(&id);
+                    self.remember(id);
+                }
+                &[]
+            }
             Some("notifications/progress") => {
                 progress = Some(self.progressed(message));
                 &[]

@@ -221,7 +221,7 @@ fn answered(context: &Context<'_>, event: &Event<'_>, message: &Message, proposa
     match context.asked {
         None => proposals.discard("no-question", "the server asked nothing under this id, or was answered before"),
         Some(asked) if asked.method == "roots/list" => {
-            roots::told(context, event, message, message.result(), proposals)
+            roots::told(context, event, message, message.result(), proposals);
         }
         Some(_) => {}
     }
