@@ -26,12 +26,14 @@ pub(super) struct Waiting {
     pub(super) batch: bool,
     /// What the gate refused of the batch: its answer is to hold these as well.
     pub(super) held: Vec<Bytes>,
+    /// Its response said where a client that was cut off goes on.
+    pub(super) resumes: bool,
 }
 
 impl Waiting {
     /// What answers it in the server's place, if somebody waits.
     pub(super) fn unanswered(self) -> Option<Bytes> {
-        let Self { ids, stopped, batch, held } = self;
+        let Self { ids, stopped, batch, held, .. } = self;
         let missing = if stopped.is_empty() { ids.iter().map(withheld).collect() } else { stopped };
         let all: Vec<_> = held.into_iter().chain(missing).collect();
         match all.as_slice() {
@@ -130,6 +132,13 @@ impl Exchanges {
     /// What was refused of the batch that came in, once.
     pub(super) fn held(&self, exchange: Exchange) -> Vec<Bytes> {
         self.lock().get_mut(&exchange).map(|waiting| std::mem::take(&mut waiting.held)).unwrap_or_default()
+    }
+
+    /// Its reply may come on another stream.
+    pub(super) fn resumes(&self, exchange: Exchange) {
+        if let Some(waiting) = self.lock().get_mut(&exchange) {
+            waiting.resumes = true;
+        }
     }
 
     /// It was answered, or nobody can answer it any more.

@@ -108,6 +108,11 @@ const OWN: u64 = u64::MAX;
 impl Relay {
     /// What goes back to the client, and what goes on to the server.
     fn requestward(&mut self, mut frame: Frame) -> (Vec<Frame>, Option<Frame>) {
+        if frame.carrier == Carrier::Gone {
+            self.exchanges.end(frame.exchange);
+            self.exchanges.over(frame.exchange);
+            return (Vec::new(), Some(frame));
+        }
         let message = Message::new(frame.body.clone());
         let asked = match &frame.carrier {
             Carrier::Request { verb, headers } => Some(Arc::new(Asked::new(*verb, headers))),
@@ -239,17 +244,24 @@ impl Relay {
     /// What goes on to the client, and what goes back to the server.
     fn replied(&mut self, mut frame: Frame, behind: Option<&Asked>) -> (Vec<Frame>, Vec<Frame>) {
         let (head, form) = match &frame.carrier {
-            Carrier::Reply { head, form } => (Some(Arc::clone(head)), *form),
+            Carrier::Reply { head, form, .. } => (Some(Arc::clone(head)), *form),
             _ => (None, Form::Event),
         };
         match form {
             Form::Stopped => return (vec![self.stopped(frame.exchange)], Vec::new()),
             Form::End => {
-                let unanswered = self.exchanges.end(frame.exchange).and_then(Waiting::unanswered);
-                let instead = unanswered.map(|body| Frame { body, ..event_like(&frame) });
+                let mut waiting = self.exchanges.end(frame.exchange).unwrap_or_default();
+                if waiting.resumes {
+                    // A stream that said where to go on may bring the reply on another one.
+                    waiting.ids.clear();
+                }
+                let instead = waiting.unanswered().map(|body| Frame { body, ..event_like(&frame) });
                 return (instead.into_iter().chain([frame]).collect(), Vec::new());
             }
             Form::Whole | Form::Event => {}
+        }
+        if frame.mark().and_then(|mark| mark.id.as_deref()).is_some_and(|id| !id.is_empty()) {
+            self.exchanges.resumes(frame.exchange);
         }
         let message = Message::new(frame.body.clone());
         // An error page is no message: the status code is for the client to act on.
@@ -329,7 +341,7 @@ fn is_last(frame: &Frame) -> bool {
 
 pub(super) fn event_like(frame: &Frame) -> Frame {
     let carrier = match &frame.carrier {
-        Carrier::Reply { head, .. } => Carrier::Reply { head: Arc::clone(head), form: Form::Event },
+        Carrier::Reply { head, .. } => Carrier::Reply { head: Arc::clone(head), form: Form::Event, mark: None },
         other => other.clone(),
     };
     Frame { carrier, ..frame.clone() }

@@ -8,6 +8,7 @@ mod admission;
 mod clause;
 mod coverage;
 pub mod doctor;
+pub mod fidelity;
 mod field_report;
 mod latency;
 mod lint;

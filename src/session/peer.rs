@@ -126,8 +126,12 @@ impl Peer {
     pub(super) fn take(&mut self, recorder: &Recorder, frame: &Frame, awaited: &mut [Awaited]) -> Option<Bytes> {
         let at = Instant::now();
         self.taken += frame.body.len() + BESIDE;
+        // Says where to go on, which this client never does.
+        if frame.body.is_empty() && frame.mark().is_some() {
+            return None;
+        }
         let (status, form) = match &frame.carrier {
-            Carrier::Reply { head, form } => (Some(head.status), *form),
+            Carrier::Reply { head, form, .. } => (Some(head.status), *form),
             _ => (None, Form::Event),
         };
         if matches!(form, Form::Whole | Form::End | Form::Stopped) {

@@ -12,10 +12,13 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Response, StatusCode, header};
 use http_body_util::Full;
 use hyper::body::{Frame as Piece, SizeHint};
-use tokio::sync::{mpsc, oneshot};
+use tokio::{
+    runtime::Handle,
+    sync::{mpsc, oneshot},
+};
 
 use super::{
-    super::{Carrier, Exchange, Form, Frame, ReplyHead, Verb},
+    super::{Carrier, Exchange, Form, Frame, Mark, ReplyHead, Verb},
     headers, sse,
 };
 
@@ -54,12 +57,22 @@ enum Stage {
 #[derive(Debug)]
 pub(super) struct Ticket {
     desk: Arc<Desk>,
+    to_owner: mpsc::Sender<Frame>,
     pub(super) exchange: Exchange,
 }
 
 impl Drop for Ticket {
     fn drop(&mut self) {
-        self.desk.state().slots.remove(&self.exchange);
+        if self.desk.state().slots.remove(&self.exchange).is_none() {
+            return;
+        }
+        let gone = Frame { exchange: self.exchange, carrier: Carrier::Gone, body: Bytes::new() };
+        if let Err(mpsc::error::TrySendError::Full(gone)) = self.to_owner.try_send(gone)
+            && let Ok(runtime) = Handle::try_current()
+        {
+            let to_owner = self.to_owner.clone();
+            runtime.spawn(async move { to_owner.send(gone).await });
+        }
     }
 }
 
@@ -69,7 +82,11 @@ impl Desk {
     }
 
     /// Takes a request in; nothing once the desk is closed.
-    pub(super) fn open(self: &Arc<Self>, verb: Verb) -> Option<(Ticket, oneshot::Receiver<Response<Body>>)> {
+    pub(super) fn open(
+        self: &Arc<Self>,
+        verb: Verb,
+        to_owner: &mpsc::Sender<Frame>,
+    ) -> Option<(Ticket, oneshot::Receiver<Response<Body>>)> {
         let mut state = self.state();
         if state.closed {
             return None;
@@ -78,7 +95,7 @@ impl Desk {
         let exchange = Exchange(state.last);
         let (respond, answer) = oneshot::channel();
         state.slots.insert(exchange, Slot { verb, stage: Stage::Waiting(respond) });
-        Some((Ticket { desk: Arc::clone(self), exchange }, answer))
+        Some((Ticket { desk: Arc::clone(self), to_owner: to_owner.clone(), exchange }, answer))
     }
 
     /// Whoever still waits gets no answer; streams end in order.
@@ -100,7 +117,8 @@ impl Desk {
             return;
         }
         let Some(slot) = state.slots.remove(&frame.exchange) else { return };
-        if let Some(slot) = state.advance(slot, frame.carrier, frame.body) {
+        let mark = frame.mark().cloned();
+        if let Some(slot) = state.advance(slot, frame.carrier, frame.body, mark.as_ref()) {
             state.slots.insert(frame.exchange, slot);
         }
     }
@@ -108,17 +126,23 @@ impl Desk {
 
 impl State {
     /// What becomes of an exchange; nothing when this answer is its last.
-    fn advance(&mut self, Slot { verb, stage }: Slot, carrier: Carrier, body: Bytes) -> Option<Slot> {
+    fn advance(
+        &mut self,
+        Slot { verb, stage }: Slot,
+        carrier: Carrier,
+        body: Bytes,
+        mark: Option<&Mark>,
+    ) -> Option<Slot> {
         let pieces = match (stage, carrier) {
             (Stage::Waiting(respond), Carrier::Line) => {
                 let _ = respond.send(json(body));
                 return None;
             }
-            (Stage::Waiting(respond), Carrier::Reply { head, form: Form::Whole }) => {
+            (Stage::Waiting(respond), Carrier::Reply { head, form: Form::Whole, .. }) => {
                 let _ = respond.send(response(&head, Body::Whole(Full::new(body))));
                 return None;
             }
-            (Stage::Waiting(respond), Carrier::Reply { head, form: form @ (Form::Event | Form::End) }) => {
+            (Stage::Waiting(respond), Carrier::Reply { head, form: form @ (Form::Event | Form::End), .. }) => {
                 let pieces = start(&head, respond)?;
                 if form == Form::End {
                     return None;
@@ -139,10 +163,10 @@ impl State {
             (Stage::Streaming(_), Carrier::Reply { form: Form::End, .. })
             | (Stage::Waiting(_), Carrier::Reply { form: Form::Stopped, .. }) => return None,
             // An owner asks nothing on an exchange that its client opened.
-            (stage, Carrier::Request { .. }) => return Some(Slot { verb, stage }),
+            (stage, Carrier::Request { .. } | Carrier::Gone) => return Some(Slot { verb, stage }),
         };
-        if !body.is_empty() {
-            let _ = pieces.send(Ok(sse::encode(&body)));
+        if !body.is_empty() || mark.is_some() {
+            let _ = pieces.send(Ok(sse::marked(mark, &body)));
         }
         Some(Slot { verb, stage: Stage::Streaming(pieces) })
     }
@@ -169,7 +193,6 @@ fn start(head: &ReplyHead, respond: oneshot::Sender<Response<Body>>) -> Option<P
     let (pieces, receiver) = mpsc::unbounded_channel();
     let mut response = response(head, Body::Events { pieces: receiver, ticket: None });
     headers::default(response.headers_mut(), header::CONTENT_TYPE, sse::MEDIA_TYPE);
-    headers::default(response.headers_mut(), header::CACHE_CONTROL, "no-cache");
     respond.send(response).ok().map(|()| pieces)
 }
 
