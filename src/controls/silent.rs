@@ -42,7 +42,7 @@ impl Gate for Mute {
         let ruling = self.0.decide(event);
         match ruling.decision {
             Decision::Refuse { .. } => Ruling { decision: swallow().decision, ..ruling },
-            Decision::Forward | Decision::Rewrite(_) => ruling,
+            Decision::Forward | Decision::Rewrite(_) | Decision::Each => ruling,
         }
     }
 }

@@ -109,6 +109,8 @@ pub struct Passing<'a> {
     pub headers: Option<&'a [(String, String)]>,
     /// The client's request that it came in on; `None` where there is no HTTP.
     pub via: Option<Via<'a>>,
+    /// It came in a batch, which was taken apart.
+    pub batched: bool,
 }
 
 /// No answer will come to a request any more: its response broke off, was no

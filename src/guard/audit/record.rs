@@ -173,6 +173,7 @@ fn decision(decision: &Decision) -> &'static str {
     match decision {
         Decision::Forward => "forward",
         Decision::Rewrite(_) => "rewrite",
+        Decision::Each => "take apart",
         Decision::Refuse { .. } => "refuse",
     }
 }
