@@ -329,6 +329,7 @@ impl Scripted {
     fn applies(&self, rule: &Rule, principal: &str, message: &Message) -> bool {
         let arguments = || message.params().and_then(|params| params.member("arguments"));
         rule.principal.as_ref().is_none_or(|names| names.iter().any(|name| name == principal))
+            && rule.answered.is_none_or(|wanted| wanted == stateless::brings_answers(message))
             && rule.arguments.as_ref().is_none_or(|wanted| arguments().is_some_and(|given| holds(given, wanted)))
             && rule.exists.iter().all(|pointer| {
                 let scope = self.scope(principal, message);

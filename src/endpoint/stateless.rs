@@ -58,6 +58,11 @@ pub(super) fn undeclared(message: &Message, wanted: &Value) -> Option<Value> {
     (message.is_stateless() && !has(given, wanted)).then(|| json!({ "requiredCapabilities": wanted }))
 }
 
+/// Whether a request goes on from a round.
+pub(super) fn brings_answers(message: &Message) -> bool {
+    message.params().is_some_and(|params| params.member("inputResponses").is_some())
+}
+
 /// A reply with what the era adds to every result, and the status that it travels
 /// with on HTTP.
 pub(super) fn finished(method: &str, reply: Bytes) -> (Bytes, Option<u16>) {

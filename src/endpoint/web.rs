@@ -242,11 +242,11 @@ pub async fn stream(face: Face, connection: Connection, mut unasked: mpsc::Unbou
 }
 
 /// The stream on which something is said unasked: that of the subscription which it
-/// names; without one, the stream that was asked for last.
+/// names; without such a one, the stream that was asked for last.
 fn stream_of(message: &Message, listening: &[(Id, Exchange)]) -> Exchange {
     let named = message.in_meta(meta::SUBSCRIPTION).last().and_then(Id::of);
-    let found = listening.iter().rev().find(|(id, _)| named.as_ref().is_none_or(|named| named == id));
-    found.map_or(Exchange::NONE, |(_, exchange)| *exchange)
+    let found = listening.iter().rev().find(|(id, _)| named.as_ref() == Some(id));
+    found.or(listening.last()).map_or(Exchange::NONE, |(_, exchange)| *exchange)
 }
 
 fn answer(face: &Face, frame: Frame, listening: &mut Vec<(Id, Exchange)>) -> Vec<Frame> {
