@@ -142,7 +142,7 @@ fn server() -> ServerName {
 /// counts. Whatever is refused was not what this measures.
 fn pass(gate: &mut Guarded, direction: Direction, raw: String) -> Duration {
     let (server, message) = (server(), Message::new(raw));
-    let passing = Passing { server: &server, direction, message: &message, headers: None, via: None };
+    let passing = Passing { server: &server, direction, message: &message, headers: None, via: None, batched: false };
     let start = Instant::now();
     let ruling = black_box(gate.decide(&Event::Passing(passing)));
     let took = start.elapsed();

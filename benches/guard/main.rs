@@ -28,7 +28,7 @@ const TURN: usize = 200;
 /// Connections of the pool.
 const CONNECTIONS: usize = 32;
 /// Calls through the pool.
-const POOLED: usize = 50_000;
+const POOLED: u32 = 50_000;
 /// When memory is looked at.
 const MEMORY: [usize; 4] = [10_000, 100_000, 500_000, 1_000_000];
 
@@ -70,8 +70,8 @@ fn measure(most: usize) {
     println!("\n{POOLED} calls over {CONNECTIONS} connections that are kept\n");
     let guard = Guard::before(&server.address, false);
     for (name, address) in [("direct", &server.address), ("guarded", &guard.address)] {
-        let taken = http::pool(address, CONNECTIONS, POOLED);
-        println!("{name:<10} {:>10.0} calls/s", POOLED as f64 / taken.as_secs_f64());
+        let taken = http::pool(address, CONNECTIONS, POOLED as usize);
+        println!("{name:<10} {:>10.0} calls/s", f64::from(POOLED) / taken.as_secs_f64());
     }
     println!("\nmemory that the guard holds (resident)\n");
     println!("{:>10} {:>12} {:>12}", "calls", "http", "stdio");
@@ -120,6 +120,7 @@ fn micros(time: Duration) -> String {
     format!("{:.1} µs", time.as_secs_f64() * 1e6)
 }
 
-fn mebibytes(bytes: usize) -> String {
-    format!("{:.1} MiB", bytes as f64 / f64::from(1 << 20))
+pub(crate) fn mebibytes(bytes: usize) -> String {
+    let tenths = (bytes * 10) >> 20;
+    format!("{}.{} MiB", tenths / 10, tenths % 10)
 }

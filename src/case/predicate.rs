@@ -39,7 +39,7 @@ pub enum Predicate {
 pub struct Seen {
     /// To or from this server.
     pub server: Option<ServerName>,
-    /// With this method.
+    /// With this method; `open` is `initialize` or `server/discover`.
     pub method: Option<String>,
     /// A `tools/call` of this tool.
     pub tool: Option<String>,

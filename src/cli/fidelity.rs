@@ -43,6 +43,10 @@ pub(super) struct FidelityArgs {
     /// gate the one that it is reached over.
     #[arg(long = "transport", value_name = "KIND", value_delimiter = ',', value_parser = run::kind)]
     transports: Vec<transport::Kind>,
+    /// What is spoken: `2025-06-18`, …, or `all`; each case's home revision alone
+    /// unless given.
+    #[arg(long = "revision", value_name = "DATE", value_delimiter = ',', value_parser = run::spoken)]
+    revisions: Vec<run::Spoken>,
     /// Threads for trials; as many as there are processors unless given.
     #[arg(long, value_name = "N")]
     jobs: Option<NonZeroUsize>,
@@ -114,7 +118,9 @@ fn sessions(args: &FidelityArgs, suite: &Suite) -> Vec<(Trial, Trial)> {
         (given, _) => given.to_vec(),
     };
     let honest = Filter::And(Box::new(args.chosen.filter()), Box::new(Filter::Kind(Kind::Benign)));
-    let selection = Selection { filter: honest, partition: args.chosen.partition, ..Selection::new(arms, transports) };
+    let revisions = run::Spoken::revisions(&args.revisions);
+    let selection =
+        Selection { filter: honest, partition: args.chosen.partition, revisions, ..Selection::new(arms, transports) };
     let direct = |trial: &Trial| Trial { arm: Arm::Direct, prepared: Arc::clone(&trial.prepared), ..*trial };
     let trials = selection.trials(suite).into_iter().filter(|trial| trial.arm != Arm::Direct);
     trials.map(|trial| (direct(&trial), trial)).collect()

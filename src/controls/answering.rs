@@ -45,6 +45,12 @@ fn made_up(message: &Message) -> Value {
             "capabilities": { "tools": {} },
             "serverInfo": { "name": "canned", "version": "1" },
         }),
+        "server/discover" => json!({
+            "resultType": "complete",
+            "supportedVersions": Revision::ALL.map(Revision::as_str),
+            "capabilities": { "tools": {} },
+            "serverInfo": { "name": "canned", "version": "1" },
+        }),
         "tools/list" => json!({ "tools": [] }),
         "resources/list" => json!({ "resources": [] }),
         "resources/templates/list" => json!({ "resourceTemplates": [] }),

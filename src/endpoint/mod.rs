@@ -9,6 +9,7 @@ pub mod lines;
 pub mod live;
 mod prototype;
 mod scripted;
+mod stateless;
 mod template;
 mod unasked;
 pub mod web;

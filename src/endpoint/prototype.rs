@@ -8,6 +8,7 @@ use super::{Catalogue, catalogue::one_line};
 use crate::{
     case::{Fault, Overlay},
     fixture::{ReplyRule, ServerFixture},
+    protocol::{Era, Revision},
 };
 
 /// Why a scripted server can't be made or changed as asked.
@@ -33,22 +34,28 @@ pub(super) struct Rule {
     pub(super) principal: Option<Vec<String>>,
     pub(super) arguments: Option<Value>,
     pub(super) exists: Vec<String>,
+    pub(super) answered: Option<bool>,
     pub(super) result: Option<Arc<str>>,
     pub(super) error: Option<Arc<str>>,
     pub(super) effects: Option<Arc<str>>,
+    /// What the client must have declared, in the stateless era.
+    pub(super) requires: Option<Value>,
 }
 
 impl Rule {
     fn new(rule: &ReplyRule) -> Result<Self, EndpointError> {
         let trimmed = |text: &Option<String>| text.as_deref().map(one_line);
         let arguments = rule.when.arguments.as_deref().map(serde_json::from_str).transpose();
+        let requires = rule.requires.as_deref().map(serde_json::from_str).transpose();
         Ok(Self {
             principal: rule.when.principal.clone(),
             arguments: arguments.map_err(|error| EndpointError::NotJson(error.to_string()))?,
             exists: rule.when.exists.clone().unwrap_or_default(),
+            answered: rule.when.answered,
             result: trimmed(&rule.result),
             error: trimmed(&rule.error),
             effects: trimmed(&rule.effects),
+            requires: requires.map_err(|error| EndpointError::NotJson(error.to_string()))?,
         })
     }
 }
@@ -71,6 +78,8 @@ pub struct Prototype {
     pub(super) prompts: BTreeMap<String, Vec<Rule>>,
     pub(super) resources: BTreeMap<String, Arc<str>>,
     pub(super) faults: Vec<Fault>,
+    /// The revisions that it speaks, oldest first.
+    pub(super) speaks: Vec<Revision>,
 }
 
 impl Prototype {
@@ -124,7 +133,20 @@ impl Prototype {
                 .map(|(uri, resource)| (uri, one_line(&resource.result)))
                 .collect(),
             faults: faults.to_vec(),
+            speaks: Revision::ALL.to_vec(),
         })
+    }
+
+    /// The same server, which speaks these revisions alone.
+    #[must_use]
+    pub fn speaking(mut self, revisions: &[Revision]) -> Self {
+        self.speaks = Revision::ALL.into_iter().filter(|revision| revisions.contains(revision)).collect();
+        self
+    }
+
+    /// Whether it speaks any revision of an era.
+    pub(super) fn speaks_in(&self, era: Era) -> bool {
+        self.speaks.iter().any(|revision| revision.era() == era)
     }
 
     /// Whether its listings come in pages.

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use super::predicate::{Reading, holds_message};
 use crate::{
-    protocol::{Direction, Leg, Message, ServerName, strict::Node},
+    protocol::{Direction, Leg, Message, ServerName, meta, strict::Node},
     transcript::{Answer, Crossing, Event, Mark, Transcript},
 };
 
@@ -20,7 +20,7 @@ pub(super) fn alive_after(label: &str, transcript: &Transcript) -> Option<bool> 
         .skip(at + 1)
         .filter(|mark| mark.server == refused.server)
         // What opens anew is another session.
-        .take_while(|mark| mark.method.as_deref() != Some("initialize"))
+        .take_while(|mark| !mark.method.as_deref().is_some_and(meta::is_opening))
         .filter(|mark| mark.id.is_some() && mark.answer != Answer::NotAwaited)
         // What was sent together with it is not later.
         .filter(|mark| over.is_none_or(|over| transcript.events.iter().skip(over).any(|event| sends(event, mark))))

@@ -6,7 +6,7 @@ use super::{Manner, substance::came_through};
 use crate::{
     case::{LaunchedAs, Predicate, ReplyWants, Seen, StateIs},
     protocol::{
-        Direction, Leg, Message, ServerName, ToolName,
+        Direction, Leg, Message, ServerName, ToolName, meta,
         strict::{self, Kind, Node},
     },
     transcript::{Answer, Crossing, Event, Mark, Transcript, holds_text},
@@ -122,7 +122,7 @@ fn each(crossing: &Crossing) -> impl Iterator<Item = (&Crossing, &Message)> {
 
 fn matches(seen: &Seen, crossing: &Crossing, message: &Message) -> bool {
     seen.server.as_ref().is_none_or(|server| *server == crossing.server)
-        && seen.method.as_deref().is_none_or(|method| message.method() == Some(method))
+        && seen.method.as_deref().is_none_or(|method| is_method(message, method))
         && seen.tool.as_deref().is_none_or(|tool| message.called_tool() == Some(tool))
         && seen.text.as_deref().is_none_or(|text| holds_text(message, text))
         && seen.pointer.as_deref().is_none_or(|pointer| value_is(message.root(), pointer, seen.equals.as_deref()))
@@ -134,6 +134,11 @@ fn matches(seen: &Seen, crossing: &Crossing, message: &Message) -> bool {
                 .iter()
                 .any(|(key, value)| key == name && seen.value.as_deref().is_none_or(|part| value.contains(part)))
         })
+}
+
+/// Whether it has this method; `open` is what a session opens with, in either era.
+fn is_method(message: &Message, wanted: &str) -> bool {
+    message.method().is_some_and(|method| method == wanted || (wanted == "open" && meta::is_opening(method)))
 }
 
 fn value_is(root: Option<&Node>, pointer: &str, equals: Option<&str>) -> bool {

@@ -11,6 +11,7 @@ use super::Timing;
 use crate::{
     case::{Kind, Level},
     plan::{Arm, Outside, Suite},
+    protocol::Revision,
     score::{Ablation, Admission, Attribution, Category, Rate, Record, Scorecard, Standing, ablation, scorecards},
     transport,
 };
@@ -144,6 +145,9 @@ pub struct ArmFigures {
     pub name: String,
     /// The transport.
     pub transport: transport::Kind,
+    /// The revision, where cases were played in several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub revision: Option<&'static str>,
     /// Attacks stopped.
     pub attacks: Counted,
     /// Honest cases served.
@@ -215,6 +219,8 @@ pub struct NotTested {
     pub arm: String,
     /// On what.
     pub transport: transport::Kind,
+    /// In what.
+    pub revision: &'static str,
     /// Why not.
     pub reason: String,
 }
@@ -229,6 +235,16 @@ fn gate(outside: &Outside) -> GateLine {
         revision: features.revision.clone(),
         absent: features.absent.iter().map(|(feature, got)| (feature.as_str(), got.clone())).collect(),
         added_tools: features.added_tools.clone(),
+    }
+}
+
+impl ArmFigures {
+    /// What it travelled on, and was spoken in where cases were played in several.
+    pub(super) fn via(&self) -> String {
+        match self.revision {
+            Some(revision) => format!("{} {revision}", self.transport),
+            None => self.transport.to_string(),
+        }
     }
 }
 
@@ -299,6 +315,7 @@ fn figures(card: &Scorecard) -> ArmFigures {
     ArmFigures {
         name: card.arm.to_string(),
         transport: card.transport,
+        revision: card.revision.map(Revision::as_str),
         attacks: Counted {
             stopped: Some(card.attacks.hits),
             ..counted(card.attacks, card.attack_clusters, card.macro_attacks())
@@ -361,6 +378,7 @@ fn not_tested(record: &Record) -> Option<NotTested> {
         case: record.case.id.to_string(),
         arm: record.arm.to_string(),
         transport: record.transport,
+        revision: record.revision.as_str(),
         reason,
     })
 }

@@ -74,7 +74,7 @@ fn arms(document: &Document, out: &mut String) {
             out,
             "| {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} |",
             arm.name,
-            arm.transport,
+            arm.via(),
             counted(&arm.attacks),
             counted(&arm.benign),
             arm.utility_under_attack,
@@ -100,7 +100,11 @@ fn besides(document: &Document, out: &mut String) {
         let _ = writeln!(
             out,
             "| {} | {} | {} | {} | {} | {names} |",
-            arm.name, arm.transport, arm.refusals_well_formed, arm.session_alive, arm.fidelity,
+            arm.name,
+            arm.via(),
+            arm.refusals_well_formed,
+            arm.session_alive,
+            arm.fidelity,
         );
     }
     out.push('\n');
@@ -224,7 +228,7 @@ fn categories(document: &Document, out: &mut String) {
         .collect();
     rows.sort_by_key(|row| row.0);
     for (name, arm, attacks, benign) in rows {
-        let _ = writeln!(out, "| {name} | {} | {} | {attacks} | {benign} |", arm.name, arm.transport);
+        let _ = writeln!(out, "| {name} | {} | {} | {attacks} | {benign} |", arm.name, arm.via());
     }
     out.push('\n');
 }

@@ -81,7 +81,7 @@ fn arms(document: &Document, style: Style) -> String {
     for arm in &document.arms {
         table.add_row(vec![
             style.cell(Tone::Strong, &arm.name),
-            style.cell(Tone::Plain, arm.transport),
+            style.cell(Tone::Plain, arm.via()),
             style.cell(tone_of_attacks(arm), counted(&arm.attacks)),
             style.cell(whole(hits(&arm.benign) == arm.benign.total), counted(&arm.benign)),
             style.cell(Tone::Plain, arm.utility_under_attack),
@@ -209,7 +209,7 @@ fn besides(document: &Document, style: Style, out: &mut String) {
         let names = some(&shown(&arm.added_surface), 4);
         table.add_row(vec![
             style.cell(Tone::Strong, &arm.name),
-            style.cell(Tone::Plain, arm.transport),
+            style.cell(Tone::Plain, arm.via()),
             style.cell(tone(arm.refusals_well_formed), arm.refusals_well_formed),
             style.cell(tone(arm.session_alive), arm.session_alive),
             style.cell(tone(arm.fidelity), arm.fidelity),

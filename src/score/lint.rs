@@ -75,10 +75,7 @@ fn of_arm(records: &[Record], arm: Arm) -> impl Iterator<Item = &Record> {
 
 /// The id, and the revision where the case is played in several.
 fn name(record: &Record) -> String {
-    match record.case.body.revisions.as_slice() {
-        [_] => record.case.id.to_string(),
-        _ => format!("{} ({})", record.case.id, record.revision.as_str()),
-    }
+    record.case.name_in(record.revision)
 }
 
 fn why(record: &Record) -> String {

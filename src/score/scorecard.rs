@@ -9,6 +9,7 @@ use crate::{
     case::Kind,
     judge::{Outcome, Status},
     plan::Arm,
+    protocol::Revision,
     transport,
 };
 
@@ -19,6 +20,8 @@ pub struct Scorecard {
     pub arm: Arm,
     /// The transport.
     pub transport: transport::Kind,
+    /// The revision, where cases were played in several.
+    pub revision: Option<Revision>,
     /// Attacks that were stopped, of those that could be judged.
     pub attacks: Rate,
     /// The same by cluster: a cluster counts if every variant of it was stopped.
@@ -82,22 +85,40 @@ fn mean(shares: impl Iterator<Item = f64>) -> Option<f64> {
     (!shares.is_empty()).then(|| shares.iter().sum::<f64>() / shares.len() as f64)
 }
 
-/// A scorecard for each arm and transport that was played, in the order of the plan.
-pub fn scorecards(records: &[Record]) -> Vec<Scorecard> {
-    let mut order = Vec::new();
-    for record in records {
-        if !order.contains(&(record.arm, record.transport)) {
-            order.push((record.arm, record.transport));
-        }
-    }
-    order.into_iter().map(|(arm, transport)| scorecard(records, arm, transport)).collect()
+/// Whether any case was played in several revisions.
+fn in_several(records: &[Record]) -> bool {
+    let mut first: BTreeMap<&str, Revision> = BTreeMap::new();
+    records.iter().any(|record| *first.entry(record.case.id.as_str()).or_insert(record.revision) != record.revision)
 }
 
-/// The scorecard of one arm on one transport.
-pub fn scorecard(records: &[Record], arm: Arm, transport: transport::Kind) -> Scorecard {
+/// A scorecard for each arm, transport and, where cases were played in several,
+/// revision, in the order of the plan.
+pub fn scorecards(records: &[Record]) -> Vec<Scorecard> {
+    let several = in_several(records);
+    let mut order = Vec::new();
+    for record in records {
+        let key = (record.arm, record.transport, several.then_some(record.revision));
+        if !order.contains(&key) {
+            order.push(key);
+        }
+    }
+    // The plan goes from case to case; a table from revision to revision.
+    let places: Vec<_> = order.iter().map(|(arm, transport, _)| (*arm, *transport)).collect();
+    let place = |key: &(Arm, transport::Kind, _)| places.iter().position(|known| *known == (key.0, key.1));
+    order.sort_by_key(|key| (place(key), key.2));
+    order.into_iter().map(|(arm, transport, revision)| scorecard(records, arm, transport, revision)).collect()
+}
+
+/// The scorecard of one arm on one transport, in one revision if one is given.
+pub fn scorecard(records: &[Record], arm: Arm, transport: transport::Kind, revision: Option<Revision>) -> Scorecard {
+    let is_meant = |record: &&Record| {
+        let spoken = revision.is_none_or(|revision| revision == record.revision);
+        record.arm == arm && record.transport == transport && spoken
+    };
     let mut card = Scorecard {
         arm,
         transport,
+        revision,
         attacks: Rate::default(),
         attack_clusters: Rate::default(),
         benign: Rate::default(),
@@ -117,7 +138,7 @@ pub fn scorecard(records: &[Record], arm: Arm, transport: transport::Kind) -> Sc
     };
     let mut clusters: BTreeMap<(Kind, &str), bool> = BTreeMap::new();
     let mut categories: BTreeMap<&str, (Rate, Rate)> = BTreeMap::new();
-    for record in records.iter().filter(|record| record.arm == arm && record.transport == transport) {
+    for record in records.iter().filter(is_meant) {
         let Some(verdict) = &record.verdict else {
             card.untested += 1;
             continue;

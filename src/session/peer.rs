@@ -9,9 +9,10 @@ use bytes::Bytes;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
+use super::mirror::Mirrors;
 use crate::{
     case::{OwnHeaders, Until},
-    protocol::{Direction, Id, Leg, Message, ServerName, Shape},
+    protocol::{Direction, Id, Leg, Message, ServerName, Shape, meta},
     transcript::{Answer, Crossing, Dress, Event, Recorder},
     transport::{Carrier, Close, Connection, Exchange, Form, Frame, Headers, Verb, header},
 };
@@ -51,6 +52,41 @@ pub(super) struct Peer {
     pub(super) open_exchanges: BTreeSet<Exchange>,
     /// What was taken in so far, in bytes.
     pub(super) taken: usize,
+    /// What every request says of itself, where the session is of the stateless era.
+    pub(super) stateless: Option<Stateless>,
+    /// What has to stand in headers as well, by tool.
+    pub(super) mirrors: Mirrors,
+    /// The `subscriptions/listen` that waits for what the server says unasked.
+    pub(super) subscription: Option<Id>,
+}
+
+/// What a client of the stateless era says with every request.
+#[derive(Clone, Debug)]
+pub(super) struct Stateless {
+    /// The version that it speaks.
+    pub(super) version: String,
+    /// What it can do, as JSON text.
+    pub(super) capabilities: String,
+}
+
+impl Stateless {
+    /// The message with what it has to say of itself. One that says so already is
+    /// left as it is, and so is what is no request.
+    pub(super) fn woven(&self, body: Bytes) -> Bytes {
+        let message = Message::new(body.clone());
+        if message.shape() != Shape::Request || message.is_stateless() {
+            return body;
+        }
+        message.with_meta(&format!(
+            r#""{}":{},"{}":{},"{}":{{"name":"gateproof","version":"{}"}}"#,
+            meta::VERSION,
+            serde_json::Value::from(self.version.as_str()),
+            meta::CAPABILITIES,
+            self.capabilities,
+            meta::CLIENT_INFO,
+            env!("CARGO_PKG_VERSION")
+        ))
+    }
 }
 
 /// The most that is taken in of one connection, in bytes: everything is kept for the
@@ -61,6 +97,16 @@ const MOST: usize = 64 << 20;
 const BESIDE: usize = 512;
 
 impl Peer {
+    /// The headers that the stateless era wants of a message beside its body.
+    fn mirrored(&self, body: &Bytes) -> Headers {
+        let Some(stateless) = &self.stateless else { return Headers::new() };
+        let message = Message::new(body.clone());
+        let mut headers =
+            vec![("mcp-protocol-version".to_owned(), message.own_version().unwrap_or(&stateless.version).to_owned())];
+        headers.extend(self.mirrors.of(&message));
+        headers
+    }
+
     /// Sends a message, records it, and says when it was handed on.
     /// `own` are headers of this message alone; an empty one is taken away.
     pub(super) async fn send(
@@ -68,12 +114,18 @@ impl Peer {
         recorder: &Recorder,
         exchange: Exchange,
         body: Bytes,
-        verb: Verb,
+        (verb, bare): (Verb, bool),
         own: &OwnHeaders,
     ) -> Instant {
         let (carrier, dress) = if self.http {
-            self.open_exchanges.insert(exchange);
+            // A stream that stays open is nothing that is waited for at the end.
+            if self.subscription.is_none() || Message::new(body.clone()).id() != self.subscription.as_ref() {
+                self.open_exchanges.insert(exchange);
+            }
             let mut headers = self.headers.clone();
+            if !bare {
+                headers.extend(self.mirrored(&body));
+            }
             for (name, values) in own {
                 let name = name.to_lowercase();
                 headers.retain(|(known, _)| *known != name);
@@ -148,7 +200,8 @@ impl Peer {
                 dress: Dress { status, headers, verb: None },
             }));
         }
-        if let Some(session) = frame.reply_head().and_then(|head| header(&head.headers, "mcp-session-id")) {
+        let session = frame.reply_head().and_then(|head| header(&head.headers, "mcp-session-id"));
+        if let Some(session) = session.filter(|_| self.stateless.is_none()) {
             self.headers.retain(|(name, _)| name != "mcp-session-id");
             self.headers.push(("mcp-session-id".to_owned(), session.to_owned()));
         }

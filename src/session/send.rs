@@ -77,7 +77,7 @@ impl<'a, W: World> Session<'a, W> {
         let filled = n.map(|n| authored.nth(n));
         let id = self.fresh_id();
         let none = OwnHeaders::new();
-        let mut verb = Verb::Post;
+        let (mut verb, mut bare) = (Verb::Post, false);
         let (body, until, id, own): (Bytes, Until, Option<Id>, _) = match filled.as_ref().unwrap_or(authored) {
             Step::Call(call) => {
                 (wire::request(&id, "tools/call", Some(&wire::call(call))).into(), call.until, Some(id), &call.headers)
@@ -96,6 +96,7 @@ impl<'a, W: World> Session<'a, W> {
                 (wire::notification(&notify.method, notify.params.as_deref()).into(), Until::Sent, None, &none)
             }
             Step::Send(raw) => {
+                bare = raw.bare;
                 verb = match raw.verb {
                     case::Verb::Post => Verb::Post,
                     case::Verb::Get => Verb::Get,
@@ -115,7 +116,7 @@ impl<'a, W: World> Session<'a, W> {
             }
             _ => return Err(format!("step '{label}' can't stand in a group")),
         };
-        let sent = self.send(server, label, id, until, body, (verb, own)).await?;
+        let sent = self.send(server, label, id, until, body, ((verb, bare), own)).await?;
         Ok(sent.each())
     }
 
@@ -126,10 +127,15 @@ impl<'a, W: World> Session<'a, W> {
         id: Option<Id>,
         until: Until,
         body: Bytes,
-        (verb, own): (Verb, &OwnHeaders),
+        ((verb, bare), own): ((Verb, bool), &OwnHeaders),
     ) -> Result<Sent, String> {
         self.next += 1;
         let exchange = Exchange(self.next);
+        let peer = self.peers.get_mut(server).ok_or_else(|| format!("{server} was not opened"))?;
+        let body = match peer.stateless.as_ref().filter(|_| !bare) {
+            Some(stateless) => stateless.woven(body),
+            None => body,
+        };
         let message = Message::new(body.clone());
         let mark = Mark {
             label,
@@ -141,8 +147,10 @@ impl<'a, W: World> Session<'a, W> {
             answer: Answer::NotAwaited,
             took: None,
         };
-        let peer = self.peers.get_mut(server).ok_or_else(|| format!("{server} was not opened"))?;
-        let sent = peer.send(&self.recorder, exchange, body, verb, own).await;
+        if message.method() == Some("subscriptions/listen") {
+            peer.subscription.clone_from(&id);
+        }
+        let sent = peer.send(&self.recorder, exchange, body, (verb, bare), own).await;
         // On HTTP even a notification has a response, and waiting for it keeps
         // the order of steps.
         let nothing_comes = until == Until::Sent && !(peer.http && mark.id.is_none());

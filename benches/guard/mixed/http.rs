@@ -72,7 +72,7 @@ pub(crate) fn client(number: usize, until: Instant, load: &Load, ledger: &Ledger
         thread::sleep(PAUSE);
         let id = load.last.fetch_add(1, Ordering::Relaxed);
         let deed = match random.deed() {
-            Deed::Cancelled if random.next() % 4 == 0 => Deed::Fatal,
+            Deed::Cancelled if random.next().is_multiple_of(4) => Deed::Fatal,
             // On HTTP somebody else would have to cancel it.
             Deed::Cancelled => Deed::Left,
             deed => deed,
@@ -90,7 +90,7 @@ pub(crate) fn client(number: usize, until: Instant, load: &Load, ledger: &Ledger
         let before = load.generation();
         match connection.post(&message, IN_SESSION) {
             Ok(answer) => {
-                let steady = before % 2 == 0 && before == load.generation();
+                let steady = before.is_multiple_of(2) && before == load.generation();
                 judge(deed, id, &word, &answer, steady, ledger);
             }
             Err(error) => {

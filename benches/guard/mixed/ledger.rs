@@ -6,6 +6,7 @@ use std::{
 };
 
 use super::Deed;
+use crate::mebibytes;
 
 /// How a request ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -95,12 +96,12 @@ impl Ledger {
         }
         for (of, samples) in &books.memory {
             let tenth = samples.len() / 10;
-            let mebibytes = |bytes: Option<&usize>| bytes.copied().unwrap_or_default() as f64 / f64::from(1 << 20);
+            let held = |bytes: Option<&usize>| mebibytes(bytes.copied().unwrap_or_default());
             println!(
-                "memory of the guard on {of}: {:.1} MiB after a tenth, {:.1} MiB at the end, {:.1} MiB at most",
-                mebibytes(samples.get(tenth)),
-                mebibytes(samples.last()),
-                mebibytes(samples.iter().max())
+                "memory of the guard on {of}: {} after a tenth, {} at the end, {} at most",
+                held(samples.get(tenth)),
+                held(samples.last()),
+                held(samples.iter().max())
             );
         }
         for trouble in &books.troubles {

@@ -146,7 +146,7 @@ impl Waiting {
                 return ledger.trouble(HOW, Deed::Climb, Outcome::Wrong, line);
             };
             let rises = self.progress.insert(id, now).is_none_or(|before| before < now);
-            if !rises || !self.open.get(&id).is_some_and(|(deed, _)| *deed == Deed::Climb) {
+            if !rises || self.open.get(&id).is_none_or(|(deed, _)| *deed != Deed::Climb) {
                 ledger.trouble(HOW, Deed::Climb, Outcome::Wrong, line);
             }
             return;

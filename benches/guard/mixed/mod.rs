@@ -93,14 +93,13 @@ impl Random {
 
 /// Runs for `length` and says how it went.
 pub(crate) fn run(length: Duration) -> ExitCode {
-    let (ledger, over) = (Ledger::default(), AtomicBool::new(false));
+    let (ledger, over, load) = (Ledger::default(), AtomicBool::new(false), http::Load::start());
     let until = Instant::now() + length;
     thread::scope(|scope| {
         for number in 0..SESSIONS {
             let ledger = &ledger;
             scope.spawn(move || lines::session(number, until, ledger));
         }
-        let load = http::Load::start();
         let clients: Vec<_> = (0..CLIENTS)
             .map(|number| {
                 let (load, ledger) = (&load, &ledger);

@@ -1,6 +1,7 @@
 //! A server that makes noise, answers late and out of order, and dies when asked.
 
 use std::{
+    fmt::Write as _,
     io::{self, BufRead, BufReader, Read as _, Write},
     net::{TcpListener, TcpStream},
     sync::{
@@ -76,6 +77,7 @@ fn answer(asked: &str) -> Answer {
 }
 
 /// Serves one client on standard input and output.
+#[expect(clippy::exit, reason = "a server that dies does not tidy up")]
 pub(crate) fn stdio() {
     let output = Arc::new(Mutex::new(io::stdout()));
     let say = |output: &Mutex<io::Stdout>, lines: &[String]| {
@@ -140,11 +142,10 @@ fn attend(stream: TcpStream, count: &AtomicU64) -> Option<()> {
             Some(reply) if !before.is_empty() || nth % 5 == 4 => {
                 let noise = usize::try_from(nth / 5).unwrap_or_default() % NOISE.len();
                 let noise = format!(": a comment\n\ndata: {}\n\n", NOISE[noise]);
-                let events: String = before
-                    .iter()
-                    .chain([&reply])
-                    .map(|message| format!("event: message\ndata: {message}\n\n"))
-                    .collect();
+                let mut events = String::new();
+                for message in before.iter().chain([&reply]) {
+                    let _ = write!(events, "event: message\ndata: {message}\n\n");
+                }
                 let chunk = |text: &str| format!("{:x}\r\n{text}\r\n", text.len());
                 format!(
                     "HTTP/1.1 200 OK\r\n{head}\r\nmcp-session-id: shelf\r\n\r\n{}{}0\r\n\r\n",

@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::super::{Catalogue, EndpointError, catalogue::Definition};
 use crate::{
     case::Overlay,
-    protocol::{Message, Splice, apply_splices, strict::Node},
+    protocol::{Message, Splice, apply_splices, meta, strict::Node},
 };
 
 /// Which part of a reply overlays change.
@@ -52,7 +52,7 @@ impl Overlaid {
             "tools/list" if request.params().and_then(|params| params.member("cursor")).is_none() => {
                 Some(Changes::Tools)
             }
-            "initialize" => Some(Changes::Instructions),
+            method if meta::is_opening(method) => Some(Changes::Instructions),
             _ => None,
         }
     }

@@ -12,7 +12,10 @@ use crate::{
         json::{is_plain, nearest},
         payload::{halves_agree, structured},
     },
-    protocol::strict::{self, Document, Kind, Node},
+    protocol::{
+        meta,
+        strict::{self, Document, Kind, Node},
+    },
 };
 
 /// See the module.
@@ -23,7 +26,7 @@ static DOCS: Docs = Docs {
     id: CheckId::new("result-shape"),
     summary: "successes that break what the tool or the host promised about them",
     leg: "replyward",
-    what: "A success of a tool call has a `content` array of typed blocks. Where the tool has an `outputSchema`, it \
+    what: "A result of the stateless era is complete or asks for input, and says so once. A success of a tool call has a `content` array of typed blocks. Where the tool has an `outputSchema`, it \
            has `structuredContent` that fits; where it has that and one text block of JSON, both say the same, up to \
            rounding and up to the `{\"result\": …}` that some frameworks wrap around. Where the policy asks for one \
            JSON text, it is exactly that, without duplicate keys, and fits the policy's schema. Failures \
@@ -41,6 +44,7 @@ static DOCS: Docs = Docs {
     example: r#"{"content":[{"type":"text","text":"{\"ok\":true}"}],"structuredContent":{"ok":false}}"#,
     source: "R05, R08; mcp-context-forge#4135, typescript-sdk#654; protocol rule 120",
     rules: &[
+        ("unknown-type", "a result of the stateless era is of a kind that there is not, or of two"),
         ("ambiguous", "two readers may take the result for a success and for a failure"),
         ("no-content", "a success without an array of typed blocks, or with a block of the wrong form"),
         ("no-structure", "the tool has an output schema and the success has no structured content"),
@@ -62,6 +66,9 @@ impl Check for ResultShape {
     fn inspect(&self, context: &Context<'_>, event: &Event<'_>, proposals: &mut Proposals) {
         if let Some((rule, why)) = documents(context, event) {
             return proposals.refuse(rule, why);
+        }
+        if let Some(why) = unknown_type(context, event) {
+            return proposals.refuse("unknown-type", why);
         }
         let Some(result) = check::call_result(context, event) else { return };
         match result.says {
@@ -99,6 +106,24 @@ impl Check for ResultShape {
             Some((TextForm::OneJson, schema)) => one_json(context, schema.as_deref(), json.as_ref(), proposals),
             None => {}
         }
+    }
+}
+
+/// What is wrong with the kind of a result in the stateless era: there are two, and
+/// those that an extension adds which the client declared.
+fn unknown_type(context: &Context<'_>, event: &Event<'_>) -> Option<&'static str> {
+    let message = check::response(event)?;
+    let request = &context.answered.filter(|asked| asked.request.is_stateless())?.request;
+    let mut kinds = message.result()?.members().iter().filter(|member| member.key == "resultType");
+    let kind = kinds.next()?;
+    if kinds.next().is_some() {
+        return Some("the result says twice of what kind it is");
+    }
+    let extended = request.in_meta(meta::CAPABILITIES).any(|declared| declared.member("extensions").is_some());
+    match kind.value.as_str() {
+        Some("complete" | "input_required") => None,
+        Some(_) if extended => None,
+        _ => Some("the result is of a kind that there is not"),
     }
 }
 

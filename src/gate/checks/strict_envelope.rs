@@ -7,7 +7,8 @@ use crate::{
         envelope::{self, Flaw, FlawKind},
     },
     protocol::{
-        Direction, HEADER_MISMATCH, INVALID_PARAMS, INVALID_REQUEST, Id, Message, PARSE_ERROR, Revision, Shape,
+        Direction, HEADER_MISMATCH, INVALID_PARAMS, INVALID_REQUEST, Id, Message, Mirror, PARSE_ERROR, Revision, Shape,
+        stands_for,
         strict::{Kind, Node},
     },
 };
@@ -28,16 +29,19 @@ static DOCS: Docs = Docs {
            notifications have none. Text that is not JSON, and JSON that is no message, is refused. So is a batch, \
            but in a session that was opened in 2025-03-26, the one revision that has batches: there one of at least \
            one and at most `envelope.max_batch` (256) messages is taken apart, and each message judged as if it came \
-           alone; one that opens a session, or is a batch itself, is refused. Where `Mcp-Method` and `Mcp-Name` are sent they must say once what the body says. A \
+           alone; one that opens a session, or is a batch itself, is refused. \
+           Where `Mcp-Method` and `Mcp-Name` are sent they must say \
+           once what the body says; in the stateless era they must be sent, and so must the `Mcp-Param` headers that a \
+           listed tool wants. A \
            definition that can be read in two ways, or whose `x-mcp-header` names could not stand in a request, is \
            withheld and its tool can't be called. A listing's or a resource's `ttlMs` and `cacheScope` are brought \
            to what the policy allows: more than `envelope.max_ttl_ms` (a day) becomes that, what is no number of \
            milliseconds becomes 0, what is neither public nor private becomes private.",
     why: "A gate that reads one key and a server that reads the other never spoke of the same call.",
     misses: "Keys in disguise where others say what a key means: inside arguments, structured results, vendors' \
-             metadata and the properties of schemas. `Mcp-Param` headers are not compared with the arguments. What a \
-             server does with an unknown member. What is refused of a batch is told with the server's first answer to \
-             the rest of it.",
+             metadata and the properties of schemas. `Mcp-Param` headers of a tool that was never listed. What a server \
+             does with an unknown member. What is refused of a batch is told with the server's first answer to the rest \
+             of it.",
     example: r#"{"name":"read_messages","Name":"post_message","arguments":{}} as the params of a call"#,
     source: "T01 to T05, D22, S09; go-sdk#805, docker/mcp-gateway#414, stacklok/toolhive#5745; RFC 8259 section 4; \
              protocol rules 2, 7, 9, 11, 76 to 87",
@@ -51,7 +55,7 @@ static DOCS: Docs = Docs {
         ("bad-params", "the params of a known method are neither an object nor absent"),
         ("duplicate-key", "a key of an object that the protocol owns stands twice"),
         ("look-alike-key", "a key, or a method, that only looks like one of the protocol's"),
-        ("header-mismatch", "`Mcp-Method` or `Mcp-Name` stands twice or differs from the body"),
+        ("header-mismatch", "a routing header stands twice, differs from the body, or is missing where it must be"),
         ("doubtful-definition", "a definition that can be read in two ways is withheld"),
         ("doubtful-call", "a call of a tool whose definition was withheld is refused"),
         ("cache-hint", "how long, or for whom, a client may keep a result is brought to what the policy allows"),
@@ -74,6 +78,13 @@ impl Check for StrictEnvelope {
             }
             Direction::Requestward => {
                 requestward(message, *headers, proposals);
+                if let (Some((_, Some(name))), Some(headers)) = (check::call(event), headers)
+                    && let Some(tool) = context.server(event).tools.get(name)
+                    && differ(message, tool.input_schema.as_deref().unwrap_or_default(), headers)
+                {
+                    let why = "an `Mcp-Param` header does not say what the arguments say";
+                    proposals.refuse_as_with_status(HEADER_MISMATCH, 400, "header-mismatch", why);
+                }
                 if let Some((_, Some(name))) = check::call(event)
                     && let Some(doubt) = context.server(event).tools.get(name).and_then(|tool| tool.doubt)
                 {
@@ -138,7 +149,7 @@ fn requestward(message: &Message, headers: Option<&[(String, String)]>, proposal
         return proposals.refuse_as(INVALID_PARAMS, "bad-params", "the params are not an object");
     }
     if let Some(why) = headers.and_then(|headers| mismatch(message, method, headers)) {
-        proposals.refuse_as(HEADER_MISMATCH, "header-mismatch", why);
+        proposals.refuse_as_with_status(HEADER_MISMATCH, 400, "header-mismatch", why);
     }
 }
 
@@ -173,19 +184,40 @@ fn mismatch(message: &Message, method: &str, headers: &[(String, String)]) -> Op
         // Servers behind CGI and its heirs read `mcp_name` as `mcp-name`.
         let is_it = |name: &str| name == header || name.replace('_', "-") == header;
         let mut values = headers.iter().filter(|(name, _)| is_it(name)).map(|(_, value)| value);
-        let Some(first) = values.next() else { return false };
-        values.next().is_some() || !wanted.is_some_and(|wanted| envelope::header_equals(first, wanted))
+        let Some(first) = values.next() else { return message.is_stateless() && wanted.is_some() };
+        values.next().is_some() || !wanted.is_some_and(|wanted| stands_for(first, wanted))
     };
     if differs("mcp-method", Some(method)) {
         return Some("the `Mcp-Method` header is not the body's method");
     }
-    let key = match method {
-        "tools/call" | "prompts/get" => Some("name"),
-        "resources/read" | "resources/subscribe" | "resources/unsubscribe" => Some("uri"),
-        _ => None,
-    };
-    let named = key.and_then(|key| message.params()?.member(key)?.as_str());
-    differs("mcp-name", named).then_some("the `Mcp-Name` header does not name what the body names")
+    differs("mcp-name", message.target()).then_some("the `Mcp-Name` header does not name what the body names")
+}
+
+/// Whether the headers that a tool wants for its arguments say otherwise than these
+/// do. Headers that it doesn't know are somebody else's.
+fn differ(message: &Message, schema: &str, headers: &[(String, String)]) -> bool {
+    let arguments = message.params().and_then(|params| params.member("arguments"));
+    Mirror::in_text(schema).iter().any(|mirror| {
+        let is_it = |name: &str| name == mirror.header || name.replace('_', "-") == mirror.header.replace('_', "-");
+        let mut said = headers.iter().filter(|(name, _)| is_it(name)).map(|(_, value)| value.as_str());
+        match (said.next(), mirror.value(arguments)) {
+            (None, None) => false,
+            // Who speaks an older version doesn't know of it.
+            (None, Some(_)) => message.is_stateless(),
+            (Some(_), None) => true,
+            (Some(value), Some(text)) => {
+                said.next().is_some() || !(stands_for(value, &text) || is_number(value, &text))
+            }
+        }
+    })
+}
+
+/// Whether a number in a header is the one in the body, however both are spelled.
+fn is_number(value: &str, text: &str) -> bool {
+    /// From here on, two whole numbers may be one double.
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    let read = |text: &str| text.parse::<f64>().ok().filter(|number| number.abs() < EXACT);
+    read(value).zip(read(text)).is_some_and(|(a, b)| a.to_bits() == b.to_bits())
 }
 
 fn replyward(context: &Context<'_>, event: &Event<'_>, message: &Message, proposals: &mut Proposals) {

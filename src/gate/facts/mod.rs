@@ -14,9 +14,11 @@ mod names;
 mod pages;
 mod pinned;
 mod read;
+mod rounds;
 mod server;
 mod sessions;
 mod settled;
+mod subscriptions;
 mod versions;
 
 use std::{collections::BTreeMap, sync::Arc};
@@ -33,10 +35,13 @@ pub use listed::Pass;
 pub use names::{NameClaim, NameClaims};
 pub use pages::{Page, Pages};
 pub use pinned::{PinFacts, Standing};
+pub use rounds::Rounds;
+pub(super) use rounds::{questions, responses};
 pub use server::ServerFacts;
 pub use sessions::{Session, Sessions, StateUse, Who};
 pub(super) use sessions::{session, sessions};
 pub(super) use settled::Settled;
+pub use subscriptions::{Heard, Subscriptions};
 pub use versions::{Stale, Versions};
 
 use self::pinned::Keeper;
@@ -54,9 +59,16 @@ pub struct InFlight {
     pub request: Message,
     /// Who sent it.
     pub who: Who,
+    /// The round that it goes on from; an empty one for a new request.
+    round: rounds::Round,
 }
 
 impl InFlight {
+    /// Whether it asks for a stream, which nobody waits for the end of.
+    pub(super) fn is_stream(&self) -> bool {
+        self.method == "subscriptions/listen"
+    }
+
     /// Whether it asks for a listing from its beginning.
     pub(super) fn is_first_page(&self) -> bool {
         self.request.params().and_then(|params| params.member("cursor")).is_none()
@@ -103,6 +115,8 @@ pub(super) struct Absorbed {
     pub(super) count: Option<Count>,
     /// For a progress notification of the server.
     pub(super) progress: Option<Progress>,
+    /// For a notification of the server that belongs to a stream, or should.
+    pub(super) heard: Option<Heard>,
     /// The server's request that the client answers.
     pub(super) asked: Option<Asked>,
     /// The event is a request of the server's under an id that it uses already.
@@ -231,6 +245,8 @@ impl Facts {
                 facts.consents.revoke();
                 facts.initialize = None;
                 facts.initialized = false;
+                facts.stateless = false;
+                facts.subscriptions.clear();
                 facts.asking.remove(&None);
                 if let Some(keeper) = keeper {
                     facts.pinned.opening(keeper, &Owner::of(opening));

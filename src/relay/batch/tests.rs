@@ -6,7 +6,7 @@ use super::*;
 use crate::{
     gate::{Delegations, Gate, Guarded, Naive, Rules, SchemaCache},
     relay::{Exchanges, SharedGate, pump},
-    transport::{Connection, Headers, ReplyHead, Verb, pair},
+    transport::{Connection, Headers, Verb, pair},
 };
 
 const OPENING: &str = r#"{"jsonrpc":"2.0","id":"open","method":"initialize","params":{}}"#;
@@ -76,7 +76,7 @@ impl Stage {
     /// The next part of a response: its status, its form and its body.
     async fn heard(&mut self) -> (u16, Form, String) {
         let frame = self.client.incoming.recv().await.unwrap();
-        let Carrier::Reply { head, form } = &frame.carrier else { panic!("{frame:?}") };
+        let Carrier::Reply { head, form, .. } = &frame.carrier else { panic!("{frame:?}") };
         (head.status, *form, String::from_utf8(frame.body.to_vec()).unwrap())
     }
 
@@ -243,10 +243,8 @@ async fn an_error_page_hides_no_answer() {
     stage.post(1, &format!("[{READ}]")).await;
     stage.at_server().await;
     let headers = vec![("content-type".to_owned(), "application/json".to_owned())];
-    let head = ReplyHead { status: 400, headers };
-    let carrier = Carrier::Reply { head: Arc::new(head), form: Form::Whole };
     let body = format!("[{},{}]", result("1"), result("99"));
-    stage.respond(Frame { exchange: Exchange(1), carrier, body: body.into() }).await;
+    stage.respond(http::whole(Exchange(1), 400, headers, body)).await;
     assert_eq!(answers(&stage.heard().await.2), [is("1", true)]);
 }
 
