@@ -19,7 +19,7 @@ const POLICY: &str = r#"schema = 1
 title = "Notes and tickets"
 
 [servers.notes]
-allow = ["read", "die"]
+allow = ["read", "die", "slow"]
 
 [servers.tickets]
 allow = ["my_read", "list", "ask", "Read"]
@@ -29,7 +29,7 @@ const SERVERS: &str = r#"schema = 1
 
 [[servers]]
 name = "notes"
-command = ["sh", "server.sh", "notes", "notes", "read", "ask", "die", "burn"]
+command = ["sh", "server.sh", "notes", "notes", "read", "ask", "die", "burn", "slow"]
 
 [[servers]]
 name = "tickets"
@@ -90,7 +90,7 @@ fn several_servers_are_one_list_behind_one_gate() {
     let folder = desk(POLICY, SERVERS);
     let mut session = Session::start(&mut guard(&folder, &["--audit", "log"]));
     // `ask` and `burn` are not allowed on notes; `Read` looks like what it owns.
-    assert_eq!(open(&mut session), ["read", "die", "my_read", "tickets_list", "ask"]);
+    assert_eq!(open(&mut session), ["read", "die", "slow", "my_read", "tickets_list", "ask"]);
     for (id, tool, by) in [("0", "read", "notes"), ("\"0\"", "my_read", "tickets"), ("1", "tickets_list", "tickets")] {
         let said = session.ask(&call(id, tool));
         assert_eq!(
@@ -107,8 +107,10 @@ fn several_servers_are_one_list_behind_one_gate() {
     assert_eq!(session.hear(), r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#);
     session.say(r#"{"jsonrpc":"2.0","id":1,"result":{}}"#);
     assert!(session.hear().contains("asked"));
+    // The last reply is delivered after standard input closed.
+    session.say(&call("9", "slow"));
     let (said, code, _) = session.close();
-    assert_eq!((said.as_str(), code), ("", 0));
+    assert!(code == 0 && said.contains("\"id\":9") && said.contains("late"), "{code} {said}");
     assert!(seen(&folder, "tickets").contains(r#"{"jsonrpc":"2.0","id":"q","result":{}}"#));
     assert!(seen(&folder, "tickets").contains(&call("1", "list")));
     let notes = seen(&folder, "notes");
@@ -158,7 +160,7 @@ fn several_servers_are_served_over_http_too() {
     let with = [rosa, ("mcp-session-id", id.as_str())];
     let ask = |body: &str| guard.ask("POST", &with, body);
     assert_eq!(ask(READY).status(), 202);
-    assert_eq!(names(&ask(LIST).body), ["read", "die", "my_read", "tickets_list", "ask"]);
+    assert_eq!(names(&ask(LIST).body), ["read", "die", "slow", "my_read", "tickets_list", "ask"]);
     assert!(ask(&call("3", "read")).body.contains("by notes"));
     // The door: pages from elsewhere, other principals, unknown sessions.
     let elsewhere = [rosa, with[1], ("origin", "http://page.example")];

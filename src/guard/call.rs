@@ -8,9 +8,9 @@ use tokio::{
     time::{Instant, sleep_until, timeout},
 };
 
-use super::{lobby::SESSION, stateless};
+use super::lobby::SESSION;
 use crate::{
-    protocol::{Id, Message, REFUSED, Shape, error_reply, strict::Node},
+    protocol::{Id, Message, Mirrors, REFUSED, Shape, encoded, error_reply, strict::Node},
     relay::next,
     transport::{Carrier, Connection, Exchange, Form, Frame, Headers, Mark, Verb, header},
 };
@@ -31,7 +31,12 @@ pub async fn call(client: Connection, server: Connection) {
     let Connection { outgoing: to_client, mut incoming, tasks: client_tasks, .. } = client;
     let Connection { outgoing: to_server, incoming: mut from_server, tasks: server_tasks, .. } = server;
     let mut caller = Caller { to_client, ..Caller::new() };
+    let mut client_speaks = true;
     let server_speaks = loop {
+        // What was asked is still answered.
+        if !client_speaks && !caller.is_awaited() {
+            break true;
+        }
         let due = caller.again.iter().map(|again| again.due).min();
         tokio::select! {
             biased;
@@ -44,8 +49,11 @@ pub async fn call(client: Connection, server: Connection) {
                 None => break false,
             },
             // What follows an opening goes under the session that it opens.
-            (room, asked) = next(&mut incoming, Some(&to_server)), if caller.opening.is_none() => {
-                let Some(asked) = asked else { break room.is_some() };
+            (room, asked) = next(&mut incoming, Some(&to_server)), if client_speaks && caller.opening.is_none() => {
+                let Some(asked) = asked else {
+                    client_speaks = false;
+                    continue;
+                };
                 if let Some(room) = room {
                     room.send(caller.post(asked.body));
                 }
@@ -115,6 +123,8 @@ struct Caller {
     /// on it.
     again: Vec<Again>,
     idle: u32,
+    /// What its tools want in headers.
+    mirrors: Mirrors,
     /// Where each stream is.
     marks: BTreeMap<Exchange, Arc<Mark>>,
     /// The message that says that the client is ready.
@@ -134,6 +144,7 @@ impl Caller {
             stream: None,
             again: Vec::new(),
             idle: 0,
+            mirrors: Mirrors::default(),
             marks: BTreeMap::new(),
             ready: None,
         }
@@ -147,9 +158,12 @@ impl Caller {
         if verb == Verb::Post {
             headers.push(("content-type".to_owned(), "application/json".to_owned()));
         }
-        let stateless = message.map(stateless::headers).filter(|headers| !headers.is_empty());
-        match stateless {
-            Some(own) => headers.extend(own),
+        match message.filter(|message| message.is_stateless()) {
+            Some(message) => {
+                let version =
+                    message.own_version().map(|version| ("mcp-protocol-version".to_owned(), encoded(version)));
+                headers.extend(version.into_iter().chain(self.mirrors.of(message)));
+            }
             None if message.is_some_and(|message| message.method() == Some("initialize")) => {}
             None => {
                 let known = [(SESSION, &self.session), ("mcp-protocol-version", &self.version)];
@@ -175,6 +189,10 @@ impl Caller {
             _ => {}
         }
         frame
+    }
+
+    fn is_awaited(&self) -> bool {
+        !self.open.is_empty() || self.again.iter().any(|again| again.id.is_some())
     }
 
     /// Opens the streams that are to be opened now.
@@ -245,6 +263,7 @@ impl Caller {
         let answers = message.shape() == Shape::Response && message.id() == id.as_ref();
         if answers || (fine && !frame.body.is_empty()) {
             if answers {
+                self.mirrors.learn(&message);
                 self.open.remove(&exchange);
             }
             self.say(frame.body).await;
@@ -425,7 +444,14 @@ mod tests {
         let told = desk.heard().await;
         assert!(told.contains(r#""id":3,"error""#), "{told}");
 
-        drop(desk.client);
+        // The client's end waits for what it asked.
+        desk.say(r#"{"id":4,"method":"tools/call"}"#).await;
+        let (call, ..) = desk.asked().await;
+        let Connection { outgoing, mut incoming, .. } = desk.client;
+        drop(outgoing);
+        let json = vec![("content-type".to_owned(), "application/json".to_owned())];
+        desk.server.outgoing.send(http::whole(call, 200, json, r#"{"id":4,"result":{}}"#)).await.unwrap();
+        assert_eq!(incoming.recv().await.unwrap().body, r#"{"id":4,"result":{}}"#);
         let frame = desk.server.incoming.recv().await.unwrap();
         assert!(matches!(frame.carrier, Carrier::Request { verb: Verb::Delete, .. }), "{frame:?}");
     }

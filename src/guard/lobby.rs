@@ -153,7 +153,7 @@ impl Lobby {
                 self.waiting.entry(id.clone()).or_default().push_back(exchange);
                 let token = message.params().and_then(|params| params.member("_meta")?.member("progressToken"));
                 let opens = message.method() == Some("initialize");
-                let stateless = stateless::is_stateless(&message);
+                let stateless = message.is_stateless();
                 let token = token.and_then(Id::of);
                 // A client that opens no stream of its own reads what comes before its answer.
                 let kept = if opens || self.get.is_some() { Vec::new() } else { self.unsent.take() };

@@ -16,7 +16,7 @@ use std::{
 use bytes::Bytes;
 use tokio::sync::mpsc;
 
-use super::{Broken, Gated, Watch, line::CLOSED, lobby::SESSION, stateless};
+use super::{Broken, Gated, Watch, line::CLOSED, lobby::SESSION};
 use crate::{
     protocol::{Id, Message, REFUSED, Shape, Splice, apply_splices, error_reply},
     transport::{Carrier, Connection, Exchange, Form, Frame, Headers, Tasks, Verb, header, http, pair},
@@ -432,7 +432,7 @@ fn under(message: &Message, id: &str) -> Bytes {
 /// session would know.
 fn begins(frame: &Frame) -> bool {
     let message = Message::new(frame.body.clone());
-    message.method() == Some("initialize") || stateless::is_stateless(&message)
+    message.method() == Some("initialize") || message.is_stateless()
 }
 
 /// An answer of the guard's own.

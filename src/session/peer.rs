@@ -9,10 +9,9 @@ use bytes::Bytes;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-use super::mirror::Mirrors;
 use crate::{
     case::{OwnHeaders, Until},
-    protocol::{Direction, Id, Leg, Message, ServerName, Shape, meta},
+    protocol::{Direction, Id, Leg, Message, Mirrors, ServerName, Shape, meta},
     transcript::{Answer, Crossing, Dress, Event, Recorder},
     transport::{Carrier, Close, Connection, Exchange, Form, Frame, Headers, Verb, header},
 };

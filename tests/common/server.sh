@@ -22,6 +22,9 @@ while IFS= read -r line; do
       IFS= read -r line
       printf '%s\n' "$line" >> "$seen"
       reply '{"content":[{"type":"text","text":"asked"}]}' ;;
+    *'"name":"slow"'*)
+      sleep 0.4
+      reply '{"content":[{"type":"text","text":"late"}]}' ;;
     *'"method":"tools/call"'*)
       reply '{"content":[{"type":"text","text":"by '"$name"'"}]}' ;;
   esac

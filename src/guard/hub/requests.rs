@@ -51,7 +51,7 @@ impl Running {
         }
         self.watch.waits(&self.all, &id);
         let method = message.method().unwrap_or_default();
-        self.meta = stateless::meta(&message);
+        self.meta = stateless::own_meta(&message);
         if let Some(kind) = ListingKind::of(method) {
             return self.list(id, kind, &message).await;
         }

@@ -89,7 +89,9 @@ pub(super) async fn run(hub: Hub, client: Connection) {
     let (requests, asking, noted) = (BTreeMap::new(), Asking::default(), BTreeSet::new());
     let all = ServerName::new("all");
     let mut hub = Running { lines, to_client, watch, all, note, meta: None, requests, lists, asking, own: 0, noted };
-    while hub.lines.iter().any(|line| line.to.is_some()) {
+    let mut client_speaks = true;
+    // What was asked is still answered when the client says no more.
+    while hub.lines.iter().any(|line| line.to.is_some()) && (client_speaks || !hub.requests.is_empty()) {
         let due = hub.due();
         tokio::select! {
             biased;
@@ -97,9 +99,9 @@ pub(super) async fn run(hub: Hub, client: Connection) {
                 Some(message) => hub.heard(leg, &message).await,
                 None => hub.gone(leg).await,
             },
-            asked = incoming.recv() => match asked {
+            asked = incoming.recv(), if client_speaks => match asked {
                 Some(frame) => hub.asked(Message::new(frame.body)).await,
-                None => break,
+                None => client_speaks = false,
             },
             () = sleep_until(due.unwrap_or_else(Instant::now)), if due.is_some() => hub.late().await,
         }
