@@ -7,7 +7,7 @@ use tokio::sync::mpsc;
 
 use super::{line::UNANSWERED, stateless, unsent::Unsent};
 use crate::{
-    protocol::{INVALID_REQUEST, Id, Message, PARSE_ERROR, REFUSED, Shape, error_reply, strict::Node},
+    protocol::{INVALID_REQUEST, Id, Message, PARSE_ERROR, REFUSED, Shape, error_reply, meta, strict::Node},
     relay::next,
     transport::{Carrier, Connection, Exchange, Frame, Headers, Verb, http},
 };
@@ -213,11 +213,16 @@ impl Lobby {
             .then(|| message.params()?.member("progressToken").and_then(Id::of))
             .flatten();
         let of_token = token.and_then(|token| self.open.iter().find(|(_, asked)| asked.token.as_ref() == Some(&token)));
+        let subscription = message.in_meta(meta::SUBSCRIPTION).next().and_then(Id::of);
+        let of_subscription = subscription.and_then(|id| self.open.iter().find(|(_, asked)| asked.id == id));
         // A client that waits for an answer reads what comes before it; whether it
         // listens elsewhere, nobody knows.
         let asks = message.shape() == Shape::Request;
         let latest = self.open.iter().rev().find(|(_, asked)| !asked.opens);
-        let of_request = of_token.or(latest.filter(|_| asks || self.get.is_none())).map(|(exchange, _)| *exchange);
+        let of_request = of_token
+            .or(of_subscription)
+            .or(latest.filter(|_| asks || self.get.is_none()))
+            .map(|(exchange, _)| *exchange);
         match of_request.or(self.get) {
             Some(exchange) => {
                 if let Some(asked) = self.open.get_mut(&exchange) {
@@ -263,4 +268,108 @@ impl Lobby {
 fn asked_in(batch: &Message) -> Option<Id> {
     let mut items = batch.root().map_or(&[][..], Node::items).iter();
     items.find(|item| item.member("method").is_some()).and_then(|item| item.member("id")).and_then(Id::of)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::transport::{Form, pair};
+
+    /// Clients over HTTP, and the server in whose place a test speaks.
+    struct Desk {
+        clients: Connection,
+        server: Connection,
+    }
+
+    impl Desk {
+        fn new() -> Self {
+            let ((clients, near), (far, server)) = (pair(), pair());
+            tokio::spawn(lobby(near, far, "s-1".to_owned()));
+            Self { clients, server }
+        }
+
+        async fn ask(&self, exchange: u64, verb: Verb, body: &'static str) {
+            let carrier = Carrier::Request { verb, headers: Headers::new() };
+            self.send(exchange, carrier, body).await;
+        }
+
+        async fn send(&self, exchange: u64, carrier: Carrier, body: &'static str) {
+            let frame = Frame { exchange: Exchange(exchange), carrier, body: body.into() };
+            self.clients.outgoing.send(frame).await.unwrap();
+        }
+
+        async fn say(&self, line: &'static str) {
+            self.server.outgoing.send(Frame::line(Exchange::NONE, line)).await.unwrap();
+        }
+
+        async fn asked(&mut self) -> String {
+            String::from_utf8(self.server.incoming.recv().await.unwrap().body.to_vec()).unwrap()
+        }
+
+        /// What clients hear next: on which exchange, in which form, with which status.
+        async fn heard(&mut self) -> (u64, Form, u16, String) {
+            let frame = self.clients.incoming.recv().await.unwrap();
+            let Carrier::Reply { head, form, .. } = &frame.carrier else { unreachable!("{frame:?}") };
+            (frame.exchange.0, *form, head.status, String::from_utf8(frame.body.to_vec()).unwrap())
+        }
+    }
+
+    #[tokio::test]
+    async fn what_is_said_unasked_goes_on_one_stream() {
+        const NOTE: &str = r#"{"method":"notifications/message"}"#;
+        const PROGRESS: &str = r#"{"method":"notifications/progress","params":{"progressToken":"t"}}"#;
+        const CALL: &str = r#"{"id":2,"method":"tools/call","params":{"_meta":{"progressToken":"t"}}}"#;
+        let mut desk = Desk::new();
+        // Nobody listens yet; whoever asks next hears it before the answer.
+        desk.say(NOTE).await;
+        desk.ask(1, Verb::Post, r#"{"method":"notifications/initialized"}"#).await;
+        assert!(desk.asked().await.contains("initialized"));
+        assert_eq!(desk.heard().await.2, 202);
+        desk.ask(2, Verb::Post, CALL).await;
+        assert_eq!(desk.asked().await, CALL);
+        assert_eq!(desk.heard().await, (2, Form::Event, 200, NOTE.to_owned()));
+        // Its own stream takes what belongs to no request; progress stays with its own.
+        desk.ask(3, Verb::Get, "").await;
+        assert_eq!(desk.heard().await.0, 3);
+        for (said, exchange) in [(PROGRESS, 2), (NOTE, 3)] {
+            desk.say(said).await;
+            assert_eq!(desk.heard().await, (exchange, Form::Event, 200, said.to_owned()));
+        }
+        desk.say(r#"{"id":2,"result":{}}"#).await;
+        assert_eq!(desk.heard().await, (2, Form::Event, 200, r#"{"id":2,"result":{}}"#.to_owned()));
+        assert_eq!((desk.heard().await.1, desk.clients.incoming.try_recv().is_err()), (Form::End, true));
+        // The end of a session is that of the server's input.
+        desk.ask(4, Verb::Delete, "").await;
+        assert_eq!(desk.heard().await.2, 200);
+        assert_eq!((desk.heard().await.1, desk.server.incoming.recv().await), (Form::End, None));
+    }
+
+    #[tokio::test]
+    async fn who_belongs_to_no_session_and_leaves_wants_no_answer() {
+        const ASK: &str =
+            r#"{"id":7,"method":"x","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}"#;
+        let mut desk = Desk::new();
+        for exchange in [1, 2] {
+            desk.ask(exchange, Verb::Post, ASK).await;
+            desk.asked().await;
+        }
+        desk.send(1, Carrier::Gone, "").await;
+        assert!(desk.asked().await.contains(r#"cancelled","params":{"requestId":7"#));
+        desk.say(r#"{"id":7,"error":{"code":-32601,"message":"no"}}"#).await;
+        let (exchange, form, status, _) = desk.heard().await;
+        assert_eq!((exchange, form, status), (2, Form::Whole, 404));
+        // In a session, the answer is for whoever asks again.
+        desk.ask(3, Verb::Post, r#"{"id":8,"method":"x"}"#).await;
+        desk.asked().await;
+        desk.send(3, Carrier::Gone, "").await;
+        desk.say(r#"{"id":8,"result":{}}"#).await;
+        desk.ask(4, Verb::Post, r#"{"id":9,"method":"x"}"#).await;
+        assert_eq!(desk.asked().await, r#"{"id":9,"method":"x"}"#);
+        // Whoever waits when the server goes is told.
+        drop(desk.server);
+        let frame = desk.clients.incoming.recv().await.unwrap();
+        let message = Message::new(frame.body);
+        assert!(message.error().is_some() && message.id() == Some(&9.into()));
+        assert_eq!(desk.clients.incoming.recv().await, None);
+    }
 }

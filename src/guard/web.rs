@@ -6,6 +6,8 @@
 //! server answers it with. Clients of a server that gives none are told apart by
 //! the headers that name principals, and those who send the same share a session.
 
+mod session;
+
 use std::{
     collections::{BTreeMap, HashMap},
     future::Future,
@@ -16,9 +18,10 @@ use std::{
 use bytes::Bytes;
 use tokio::sync::mpsc;
 
+use self::session::{Asked, Session};
 use super::{Broken, Gated, Watch, line::CLOSED, lobby::SESSION};
 use crate::{
-    protocol::{Id, Message, REFUSED, Shape, Splice, apply_splices, error_reply},
+    protocol::{Message, REFUSED, Shape, error_reply},
     transport::{Carrier, Connection, Exchange, Form, Frame, Headers, Tasks, Verb, header, http, pair},
 };
 
@@ -80,39 +83,6 @@ pub trait Host {
     /// # Errors
     /// Where that can't be logged.
     fn close(&mut self, number: u64, failed: bool) -> Result<(), Broken>;
-}
-
-#[derive(Debug)]
-struct Session {
-    to_gate: mpsc::Sender<Frame>,
-    principal: Vec<(String, String)>,
-    id: Option<String>,
-    /// What waits for an answer.
-    open: BTreeMap<Exchange, Asked>,
-    /// The exchange that opens the session, until it is answered.
-    opening: Option<Exchange>,
-    /// Counts up with every request.
-    used: u64,
-    _tasks: Tasks,
-}
-
-impl Session {
-    /// Whether its client waits for an answer that will come; a stream is none.
-    fn is_awaited(&self) -> bool {
-        self.open.values().any(|asked| asked.verb != Verb::Get)
-    }
-}
-
-/// A request that waits for an answer.
-#[derive(Debug)]
-struct Asked {
-    verb: Verb,
-    /// The message as its client wrote it.
-    body: Bytes,
-    /// Its id, where several clients may use the same at a time.
-    id: Option<Id>,
-    /// The id that it goes on under, where another one with its own is on the way.
-    alias: Option<Id>,
 }
 
 /// What a session's tasks say.
@@ -220,19 +190,7 @@ impl<H: Host> Front<'_, H> {
         self.clock += 1;
         let Some(session) = self.sessions.get_mut(&number) else { return Ok(()) };
         session.used = self.clock;
-        let mut asked = Asked { verb, body: frame.body.clone(), id: None, alias: None };
-        let mut on = frame.clone();
-        if session.id.is_none() && session.opening.is_none() {
-            let message = Message::new(frame.body.clone());
-            asked.id = message.id().filter(|_| message.shape() == Shape::Request).cloned();
-            let taken = |other: &Asked| other.id.is_some() && other.id == asked.id;
-            if session.open.values().any(taken) {
-                let alias = Id::String(format!("gateproof/{}", frame.exchange.0));
-                on.body = under(&message, &alias.to_json());
-                asked.alias = Some(alias);
-            }
-        }
-        session.open.insert(frame.exchange, asked);
+        let on = session.ask(&frame, verb);
         if session.to_gate.try_send(on).is_err() {
             session.open.remove(&frame.exchange);
             // Its queue is full: others are not held up for it.
@@ -318,7 +276,7 @@ impl<H: Host> Front<'_, H> {
         let opens = Message::new(frame.body.clone()).method() == Some("initialize");
         let opening = opens.then_some(frame.exchange);
         let open = BTreeMap::new();
-        let session = Session { to_gate, principal, id: None, open, opening, used: self.clock, _tasks: tasks };
+        let session = Session { to_gate, principal, id: None, open, opening, used: self.clock, tasks };
         self.sessions.insert(number, session);
         Ok(Some(number))
     }
@@ -357,14 +315,7 @@ impl<H: Host> Front<'_, H> {
             Carrier::Reply { form, .. } => *form != Form::Event,
             Carrier::Line | Carrier::Request { .. } | Carrier::Gone => true,
         };
-        if let Some(asked) = session.open.get(&frame.exchange)
-            && let (Some(id), Some(alias)) = (&asked.id, &asked.alias)
-        {
-            let message = Message::new(frame.body.clone());
-            if message.shape() == Shape::Response && message.id() == Some(alias) {
-                frame.body = under(&message, &id.to_json());
-            }
-        }
+        frame.body = session.restored(&frame);
         if ends && let Some(asked) = session.open.remove(&frame.exchange) {
             let status = frame.reply_head().map_or(200, |head| head.status);
             over |= asked.verb == Verb::Delete && matches!(status, 200..300 | 404) && session.id.is_some();
@@ -419,13 +370,6 @@ impl<H: Host> Front<'_, H> {
             let _ = self.host.close(number, failed);
         }
     }
-}
-
-/// The same message under another id, written as JSON.
-fn under(message: &Message, id: &str) -> Bytes {
-    let node = message.root().and_then(|root| root.member("id"));
-    let splice = node.map(|node| Splice { span: node.span.clone(), with: id.to_owned() });
-    apply_splices(message.raw(), splice.as_slice())
 }
 
 /// Whether a request needs no session: it opens one, or brings along what a
