@@ -4,9 +4,9 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use serde_json::Value;
 
-use super::{Catalogue, catalogue::one_line};
+use super::{Catalogue, Script, catalogue::one_line};
 use crate::{
-    case::{Fault, Overlay},
+    case::{Fault, Overlay, Piece},
     fixture::{ReplyRule, ServerFixture},
 };
 
@@ -71,6 +71,10 @@ pub struct Prototype {
     pub(super) prompts: BTreeMap<String, Vec<Rule>>,
     pub(super) resources: BTreeMap<String, Arc<str>>,
     pub(super) faults: Vec<Fault>,
+    /// What it writes before anything was asked.
+    pub greeting: Script,
+    /// The same on its standard error.
+    pub stderr: Option<Arc<str>>,
 }
 
 impl Prototype {
@@ -124,7 +128,35 @@ impl Prototype {
                 .map(|(uri, resource)| (uri, one_line(&resource.result)))
                 .collect(),
             faults: faults.to_vec(),
+            greeting: Script::default(),
+            stderr: None,
         })
+    }
+
+    /// The same, which says something before anything was asked.
+    #[must_use]
+    pub fn greeting(mut self, pieces: &[Piece], stderr: Option<&str>) -> Self {
+        self.greeting = Script::new(pieces, "null", &[]);
+        self.stderr = stderr.map(Into::into);
+        self
+    }
+
+    /// What it does wrong at the nth message with this method, and these headers.
+    pub(super) fn fault(&self, method: &str, nth: u32, headers: &[(String, String)]) -> Option<&Fault> {
+        let is_asked_with = |wanted: &str| {
+            let (name, part) = wanted.split_once(": ").unwrap_or((wanted, ""));
+            headers.iter().any(|(key, value)| key.eq_ignore_ascii_case(name) && value.contains(part))
+        };
+        self.faults.iter().find(|fault| {
+            fault.method == method
+                && fault.nth.is_none_or(|wanted| wanted == nth)
+                && fault.asked_with.as_deref().is_none_or(is_asked_with)
+        })
+    }
+
+    /// Whether only a server that writes every byte itself can play it on HTTP.
+    pub fn is_exact(&self) -> bool {
+        self.faults.iter().any(Fault::is_exact)
     }
 
     /// Whether its listings come in pages.

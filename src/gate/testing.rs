@@ -251,6 +251,13 @@ impl Outcome {
         }
     }
 
+    /// Passes with this header set so.
+    #[track_caller]
+    pub(super) fn sets(&self, name: &str, value: &str) {
+        let Decision::Rewrite(rewrite) = &self.ruling.decision else { panic!("{:?}\n{}", self.ruling, self.sent) };
+        assert!(rewrite.headers.contains(&(name.to_owned(), Some(value.to_owned()))), "{rewrite:?}");
+    }
+
     /// The names that a listing shows after the gate.
     #[track_caller]
     pub(super) fn names(&self) -> Vec<String> {

@@ -162,6 +162,7 @@ fn prepare(
             let path = [Step::Key("servers"), Step::Index(index), Step::Key("overlay"), Step::Index(nth)];
             source.error(&path, format!("{error} ({})", case.id))
         })?;
+        let prototype = prototype.greeting(&server.greeting, server.stderr.as_deref());
         servers.insert(name, Arc::new(prototype));
     }
     let surroundings = case.body.surroundings.as_ref().and_then(|name| corpus.surroundings.get(name));

@@ -21,6 +21,8 @@ pub(super) struct Waiting {
     pub(super) id: Option<Id>,
     /// Why the gate stopped its response.
     pub(super) stopped: Option<Bytes>,
+    /// Something was sent to the client on its stream.
+    begun: bool,
 }
 
 /// Requests that wait, by exchange; asked as the referee of the upstream leg.
@@ -85,7 +87,24 @@ impl Exchanges {
 
     /// A request came in.
     pub(super) fn begin(&self, exchange: Exchange, id: Option<Id>) {
-        self.lock().insert(exchange, Waiting { id, stopped: None });
+        self.lock().insert(exchange, Waiting { id, ..Waiting::default() });
+    }
+
+    /// Something is sent to the client for it, and it still waits.
+    pub(super) fn begun(&self, exchange: Exchange) {
+        if let Some(waiting) = self.lock().get_mut(&exchange) {
+            waiting.begun = true;
+        }
+    }
+
+    /// Whether something was sent to the client for it already.
+    pub(super) fn is_begun(&self, exchange: Exchange) -> bool {
+        self.lock().get(&exchange).is_some_and(|waiting| waiting.begun)
+    }
+
+    /// What seemed to answer it did not.
+    pub(super) fn put_back(&self, exchange: Exchange, waiting: Waiting) {
+        self.lock().insert(exchange, waiting);
     }
 
     /// It was answered, or nobody can answer it any more.

@@ -9,7 +9,7 @@ use super::{Exchanges, SharedGate, exchanges::Asked};
 use crate::{
     gate::{Decision, Event, Passing},
     protocol::{Direction, Id, Message, REFUSED, ServerName, Shape, error_reply},
-    transport::{Carrier, Connection, Exchange, Form, Frame, Headers, Verb, http},
+    transport::{Carrier, Connection, Exchange, Form, Frame, Headers, Ledger, Verb, http},
 };
 
 /// Relays until either leg ends. What the server still says after the client
@@ -18,6 +18,7 @@ pub async fn pump(exchanges: Exchanges, mut downstream: Connection, upstream: Co
     let Connection { outgoing: to_server, incoming: mut from_server, tasks, .. } = upstream;
     let mut to_server = Some(to_server);
     let mut client_speaks = true;
+    let (mut up_ledger, mut down_ledger) = (Ledger::default(), Ledger::default());
     let mut relay =
         Relay { gate: exchanges.gate.clone(), server: exchanges.server.clone(), exchanges, dress: None, answers: 0 };
     loop {
@@ -27,10 +28,11 @@ pub async fn pump(exchanges: Exchanges, mut downstream: Connection, upstream: Co
                 Some(frame) => Some(relay.replyward(frame)),
                 None => break,
             },
-            (room, frame) = next(&mut downstream.incoming, to_server.as_ref()), if client_speaks => {
+            (room, frame) = next(&mut downstream.incoming, to_server.as_ref(), &mut up_ledger), if client_speaks => {
                 frame.map(|frame| {
                     let (down, up) = relay.requestward(frame);
                     if let (Some(room), Some(frame)) = (room, up) {
+                        up_ledger.sent(frame.body.len());
                         room.send(frame);
                     }
                     (down, None)
@@ -42,12 +44,16 @@ pub async fn pump(exchanges: Exchanges, mut downstream: Connection, upstream: Co
             to_server = None;
             continue;
         };
-        if let (Some(frame), Some(sender)) = (up, &to_server)
-            && sender.send(frame).await.is_err()
-        {
-            to_server = None;
+        if let (Some(frame), Some(sender)) = (up, &to_server) {
+            up_ledger.sent(frame.body.len());
+            if sender.send(frame).await.is_err() {
+                to_server = None;
+            }
         }
         for frame in down {
+            let length = frame.body.len();
+            let _ = down_ledger.room(&downstream.outgoing, length).await;
+            down_ledger.sent(length);
             if downstream.outgoing.send(frame).await.is_err() {
                 break;
             }
@@ -63,9 +69,14 @@ pub async fn pump(exchanges: Exchanges, mut downstream: Connection, upstream: Co
 async fn next<'a>(
     client: &mut mpsc::Receiver<Frame>,
     to_server: Option<&'a mpsc::Sender<Frame>>,
+    ledger: &mut Ledger,
 ) -> (Option<mpsc::Permit<'a, Frame>>, Option<Frame>) {
     let room = match to_server {
-        Some(to_server) => to_server.reserve().await.ok(),
+        Some(to_server) => {
+            // How long the message is shows when it has come: any may be the last.
+            let _ = ledger.room(to_server, 0).await;
+            to_server.reserve().await.ok()
+        }
         None => None,
     };
     (room, client.recv().await)
@@ -216,6 +227,10 @@ impl Relay {
             Carrier::Reply { head, form } => (Some(Arc::clone(head)), *form),
             _ => (None, Form::Event),
         };
+        let status = head.as_ref().map(|head| head.status);
+        if status == Some(http::UNREACHABLE) && form == Form::Whole {
+            return self.broken_off(frame);
+        }
         match form {
             Form::Stopped => return vec![self.stopped(frame.exchange)],
             Form::End => {
@@ -230,10 +245,11 @@ impl Relay {
         let error_page =
             head.as_ref().is_some_and(|head| !(200..300).contains(&head.status)) && message.shape() != Shape::Response;
         if frame.body.is_empty() || error_page {
-            if form == Form::Whole {
-                self.exchanges.end(frame.exchange);
-            }
-            return vec![frame];
+            let waiting = if form == Form::Whole { self.exchanges.end(frame.exchange) } else { None };
+            return vec![match waiting {
+                Some(waiting) if matches!(status, Some(200..=299)) => answer_to(frame.exchange, waiting.id),
+                _ => frame,
+            }];
         }
         let decision = self.gate.decide(&Event::Passing(Passing {
             server: &self.server,
@@ -249,6 +265,9 @@ impl Relay {
         } else {
             None
         };
+        if form == Form::Event && !matches!(decision, Decision::Refuse { reply: None, .. }) {
+            self.exchanges.begun(frame.exchange);
+        }
         match decision {
             Decision::Forward => vec![frame],
             Decision::Rewrite(rewrite) => {
@@ -260,19 +279,31 @@ impl Relay {
             Decision::Refuse { reply: Some(body), .. } if form == Form::Whole => vec![json(frame.exchange, 200, body)],
             Decision::Refuse { reply: Some(body), .. } => vec![Frame { body, ..frame }],
             Decision::Refuse { reply: None, .. } if head.is_none() => Vec::new(),
-            Decision::Refuse { reply: None, .. } if form == Form::Whole => match waiting.and_then(|waiting| waiting.id)
-            {
-                Some(id) => vec![json(frame.exchange, 200, withheld(&id))],
-                None => vec![http::accepted(frame.exchange)],
-            },
+            Decision::Refuse { reply: None, .. } if form == Form::Whole => {
+                vec![answer_to(frame.exchange, waiting.and_then(|waiting| waiting.id))]
+            }
             Decision::Refuse { reply: None, .. } => {
                 // The stream may still bring the real reply.
                 if let Some(waiting) = waiting {
-                    self.exchanges.begin(frame.exchange, waiting.id);
+                    self.exchanges.put_back(frame.exchange, waiting);
                 }
                 Vec::new()
             }
         }
+    }
+
+    /// What there is to say where the server can't be reached, or broke off: whoever
+    /// waits learns it under the request's id.
+    fn broken_off(&self, frame: Frame) -> Vec<Frame> {
+        let is_begun = self.exchanges.is_begun(frame.exchange);
+        let Some(id) = self.exchanges.end(frame.exchange).and_then(|waiting| waiting.id) else { return vec![frame] };
+        let why = "the server can't be reached, or broke off before it answered";
+        let reply = error_reply(Some(&id), REFUSED, why, None);
+        if is_begun {
+            let last = http::end(frame.exchange);
+            return vec![http::event(frame.exchange, Headers::new(), reply), last];
+        }
+        vec![json(frame.exchange, 502, reply)]
     }
 
     /// The answer to a request whose response the gate stopped at its head.
@@ -286,6 +317,16 @@ impl Relay {
             (Some(id), None) => json(exchange, 200, withheld(&id)),
             (None, _) => http::accepted(exchange),
         }
+    }
+}
+
+/// What a client gets where the server's response holds nothing for it: a request is
+/// answered under its id, and what asks for nothing is accepted, whichever success it
+/// came under and whatever came with it.
+fn answer_to(exchange: Exchange, id: Option<Id>) -> Frame {
+    match id {
+        Some(id) => json(exchange, 200, withheld(&id)),
+        None => http::accepted(exchange),
     }
 }
 

@@ -263,7 +263,7 @@ impl<'a, W: World> Session<'a, W> {
         }
         let id = self.fresh_id();
         let text = wire::request(&id, "initialize", Some(&wire::opening(open, self.revision)));
-        let sent = self.send(server, label, Some(id), Until::Reply, text.into(), (Verb::Post, &open.headers)).await?;
+        let sent = self.send(server, label, Some(id), Until::Reply, text.into(), (Verb::Post, &open.headers, &[])).await?;
         let marks = self.settle(server, vec![sent]).await?;
         let Some(Answer::Reply(reply)) = marks.into_iter().next().map(|mark| mark.answer) else { return Ok(()) };
         let reply = Message::new(reply);
@@ -310,7 +310,7 @@ impl<'a, W: World> Session<'a, W> {
             let params = cursor.take().map(|cursor: String| format!(r#"{{"cursor":{cursor}}}"#));
             let text = wire::request(&id, method, params.as_deref());
             let sent = self
-                .send(server, label.to_owned(), Some(id), Until::Reply, text.into(), (Verb::Post, &list.headers))
+                .send(server, label.to_owned(), Some(id), Until::Reply, text.into(), (Verb::Post, &list.headers, &[]))
                 .await?;
             let marks = self.settle(server, vec![sent]).await?;
             if let Some(Answer::Reply(reply)) = marks.first().map(|mark| &mark.answer) {
@@ -444,7 +444,9 @@ impl<'a, W: World> Session<'a, W> {
 fn caught_up(recorder: &Recorder, server: &ServerName) -> bool {
     recorder.with(|transcript| {
         let sent = transcript.crossings(Leg::Downstream, Direction::Requestward);
-        let Some(last) = sent.filter(|crossing| crossing.server == *server).last() else { return true };
+        // A piece of a message that a script writes is none that arrives so.
+        let whole = sent.filter(|crossing| crossing.server == *server && crossing.message.shape() != Shape::Broken);
+        let Some(last) = whole.last() else { return true };
         let same = |message: &Message| message.method() == last.message.method() && message.id() == last.message.id();
         transcript.at_server().any(|crossing| crossing.server == *server && same(&crossing.message))
     })

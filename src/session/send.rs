@@ -7,7 +7,7 @@ use bytes::Bytes;
 
 use super::{Session, World, peer::Awaited, wire};
 use crate::{
-    case::{self, Obey, OwnHeaders, Step, Until},
+    case::{self, Obey, OwnHeaders, Piece, Step, Until, blown_up},
     protocol::{Id, Message, ServerName},
     transcript::{Answer, Mark},
     transport::{Exchange, Verb},
@@ -54,6 +54,7 @@ impl<'a, W: World> Session<'a, W> {
         let id = self.fresh_id();
         let none = OwnHeaders::new();
         let mut verb = Verb::Post;
+        let mut wire: &[Piece] = &[];
         let (body, until, id, own): (Bytes, Until, Option<Id>, _) = match filled.as_ref().unwrap_or(authored) {
             Step::Call(call) => {
                 (wire::request(&id, "tools/call", Some(&wire::call(call))).into(), call.until, Some(id), &call.headers)
@@ -72,6 +73,7 @@ impl<'a, W: World> Session<'a, W> {
                 (wire::notification(&notify.method, notify.params.as_deref()).into(), Until::Sent, None, &none)
             }
             Step::Send(raw) => {
+                wire = &raw.wire;
                 verb = match raw.verb {
                     case::Verb::Post => Verb::Post,
                     case::Verb::Get => Verb::Get,
@@ -79,7 +81,8 @@ impl<'a, W: World> Session<'a, W> {
                 };
                 let body: Bytes = match (&raw.text, &raw.base64) {
                     (None, None) if verb != Verb::Post => Bytes::new(),
-                    (Some(text), _) => text.replace("{{id}}", &id.to_json()).into(),
+                    (Some(text), _) => blown_up(&text.replace("{{id}}", &id.to_json())).into(),
+                    (None, None) if !wire.is_empty() => Bytes::new(),
                     (None, Some(text)) => base64::engine::general_purpose::STANDARD
                         .decode(text)
                         .map_err(|error| format!("step '{label}': not base64: {error}"))?
@@ -91,7 +94,7 @@ impl<'a, W: World> Session<'a, W> {
             }
             _ => return Err(format!("step '{label}' can't stand in a group")),
         };
-        Ok(Some(self.send(server, label, id, until, body, (verb, own)).await?))
+        Ok(Some(self.send(server, label, id, until, body, (verb, own, wire)).await?))
     }
 
     pub(super) async fn send(
@@ -101,7 +104,7 @@ impl<'a, W: World> Session<'a, W> {
         id: Option<Id>,
         until: Until,
         body: Bytes,
-        (verb, own): (Verb, &OwnHeaders),
+        (verb, own, wire): (Verb, &OwnHeaders, &[Piece]),
     ) -> Result<Sent, String> {
         self.next += 1;
         let exchange = Exchange(self.next);
@@ -117,7 +120,11 @@ impl<'a, W: World> Session<'a, W> {
             took: None,
         };
         let peer = self.peers.get_mut(server).ok_or_else(|| format!("{server} was not opened"))?;
-        let sent = peer.send(&self.recorder, exchange, body, verb, own).await;
+        let sent = if wire.is_empty() {
+            peer.send(&self.recorder, exchange, body, verb, own).await
+        } else {
+            peer.write(&self.recorder, exchange, &body, (verb, own), wire).await
+        };
         // On HTTP even a notification has a response, and waiting for it keeps
         // the order of steps.
         let nothing_comes = until == Until::Sent && !(peer.http && mark.id.is_none());
