@@ -1,6 +1,6 @@
 //! Reads one case file and checks what the model alone can't.
 
-use super::{CaseFile, Kind, Predicate, Step as Act};
+use super::{CaseFile, Kind, Opening, Predicate, Step as Act};
 use crate::{
     fixture::{Source, SourceError, Step},
     protocol::{ServerName, strict},
@@ -82,6 +82,17 @@ fn launches(source: &Source, case: &CaseFile) -> Result<(), SourceError> {
             let path = [Step::Key("steps"), Step::Index(index)];
             let error = source.error(&path, "only HTTP has methods beside POST");
             return Err(error.with_help("give the case `transports = [\"http\"]`"));
+        }
+        if let Act::Open(open) = step
+            && let Some(opening) = open.opening.as_deref().filter(|text| !text.contains("{{"))
+            && Opening::named(opening).is_none()
+        {
+            let path = [Step::Key("steps"), Step::Index(index), Step::Key("open"), Step::Key("opening")];
+            let error = source.error(&path, format!("no opening is called '{opening}': {}", Opening::NAMES.join(", ")));
+            return Err(match crate::fixture::suggest(opening, Opening::NAMES) {
+                Some(help) => error.with_help(help),
+                None => error,
+            });
         }
         if let Act::Open(open) = step
             && http

@@ -26,6 +26,6 @@ pub use predicate::{LaunchedAs, Predicate, ReplyWants, Seen, StateIs, StepRef};
 
 pub use repeat::Repeat;
 pub use script::{
-    Call, Consent, Emit, Fault, HeaderValue, Host, Launch, Layer, List, Mutation, Notify, Obey, On, Open, OwnHeaders,
-    Raw, Request, Restart, Step, Until, Verb, is_framing, labels, speaks_unasked,
+    Call, Consent, Emit, Fault, HeaderValue, Host, Launch, Layer, List, Mutation, Notify, Obey, On, Open, Opening,
+    OwnHeaders, Raw, Request, Restart, Step, Until, Verb, is_framing, labels, listens, speaks_unasked,
 };

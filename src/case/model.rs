@@ -104,8 +104,9 @@ pub struct CaseFile {
     /// Which transports it means something on; all unless given.
     #[serde(default = "all_transports")]
     pub transports: Vec<transport::Kind>,
-    /// Which revisions it is played in; the default revision unless given.
-    #[serde(default = "default_revisions")]
+    /// Which revisions it means something in; all unless given. Where once is
+    /// enough it is played in its home: the default revision, or else the first.
+    #[serde(default = "all_revisions")]
     pub revisions: Vec<Revision>,
     /// The policy under `fixtures/policies/`, without `.toml`.
     pub policy: String,
@@ -141,8 +142,8 @@ fn all_transports() -> Vec<transport::Kind> {
     transport::Kind::ALL.to_vec()
 }
 
-fn default_revisions() -> Vec<Revision> {
-    vec![Revision::DEFAULT]
+fn all_revisions() -> Vec<Revision> {
+    Revision::ALL.to_vec()
 }
 
 /// One server of a case.
@@ -174,6 +175,9 @@ pub struct ServerUse {
     /// for `{{repeat:…}}` see [`super::blown_up`].
     #[serde(default)]
     pub stderr: Option<String>,
+    /// The revisions that it speaks; all unless given.
+    #[serde(default)]
+    pub speaks: Option<Vec<Revision>>,
 }
 
 fn yes() -> bool {
@@ -271,6 +275,18 @@ impl Case {
     pub fn home(&self) -> transport::Kind {
         let means = |kind: &transport::Kind| self.body.transports.contains(kind);
         transport::Kind::ALL.into_iter().find(means).unwrap_or(transport::Kind::Memory)
+    }
+
+    /// The revision that it is played in when once is enough.
+    pub fn home_revision(&self) -> Revision {
+        let means = &self.body.revisions;
+        let first = means.first().copied().unwrap_or(Revision::DEFAULT);
+        if means.contains(&Revision::DEFAULT) { Revision::DEFAULT } else { first }
+    }
+
+    /// Its id, with the revision behind it where that is not its home.
+    pub fn name_in(&self, revision: Revision) -> String {
+        if revision == self.home_revision() { self.id.to_string() } else { format!("{} ({revision})", self.id) }
     }
 
     /// The servers with their names.

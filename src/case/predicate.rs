@@ -39,7 +39,7 @@ pub enum Predicate {
 pub struct Seen {
     /// To or from this server.
     pub server: Option<ServerName>,
-    /// With this method.
+    /// With this method; `open` is `initialize` or `server/discover`.
     pub method: Option<String>,
     /// A `tools/call` of this tool.
     pub tool: Option<String>,
@@ -53,6 +53,8 @@ pub struct Seen {
     pub header: Option<String>,
     /// … whose value contains this.
     pub value: Option<String>,
+    /// In an HTTP response with this status.
+    pub status: Option<u16>,
     /// How many messages must match: at least 1 unless given.
     pub exactly: Option<usize>,
 }

@@ -142,6 +142,9 @@ pub struct Open {
     /// What to call this step; `open-<n>` unless given.
     #[serde(rename = "as")]
     pub label: Option<String>,
+    /// How: `initialize`, `discover`, or `discover-then-fallback` for a client of
+    /// both eras; as the trial's revision has it unless given.
+    pub opening: Option<String>,
     /// Another version than the trial's revision, as the client asks for it.
     pub version: Option<String>,
     /// Client capabilities, as JSON text; `{}` unless given.
@@ -266,6 +269,9 @@ pub struct Raw {
     pub wire: Vec<Piece>,
     /// HTTP headers of this message alone; see [`OwnHeaders`].
     pub headers: OwnHeaders,
+    /// Sent as it stands in every revision: nothing is added that the stateless era
+    /// asks of each request.
+    pub bare: bool,
     /// HTTP: the method of the request; `post` unless given.
     pub verb: Verb,
     /// How long to wait.
@@ -348,8 +354,9 @@ pub struct Emit {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Fault {
-    /// The method whose message triggers it. HTTP: `GET` or `DELETE` for requests
-    /// that carry none.
+    /// The method whose message triggers it; `open` is what the session opens with,
+    /// `initialize` or `server/discover`. HTTP: `GET` or `DELETE` for requests that
+    /// carry none.
     pub method: String,
     /// Which message with the method, from 1; every one unless given.
     #[serde(default)]
@@ -529,6 +536,42 @@ pub fn labels(steps: &[Step]) -> Vec<(String, &Step)> {
     let mut out = Vec::new();
     walk(steps, &mut BTreeMap::new(), &mut out);
     out
+}
+
+/// How a client opens a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Opening {
+    /// By the handshake.
+    Initialize,
+    /// By asking what the server speaks.
+    Discover,
+    /// The same, and by the handshake where the server is of that era.
+    DiscoverThenFallback,
+}
+
+impl Opening {
+    /// How cases spell them.
+    pub const NAMES: [&str; 3] = ["initialize", "discover", "discover-then-fallback"];
+
+    /// Reads a name.
+    pub fn named(name: &str) -> Option<Self> {
+        Some(match name {
+            "initialize" => Self::Initialize,
+            "discover" => Self::Discover,
+            "discover-then-fallback" => Self::DiscoverThenFallback,
+            _ => return None,
+        })
+    }
+}
+
+/// Whether a step listens to what a server says of its own accord.
+pub fn listens(step: &Step) -> bool {
+    const LISTEN: &str = "subscriptions/listen";
+    match step {
+        Step::Request(request) => request.method == LISTEN,
+        Step::Send(raw) => raw.text.as_ref().is_some_and(|text| text.contains(LISTEN)),
+        other => other.inner().iter().any(listens),
+    }
 }
 
 /// Whether a step makes a server speak unasked: on HTTP that needs a stream.

@@ -20,7 +20,12 @@ impl Case {
             let chats = server.stderr.as_deref().map(|text| format!("writes {} on standard error", quote(text)));
             let launched = server.launch.iter().map(launch);
             let hidden = (!server.connect).then(|| "is not opened by the client".to_owned());
+            let speaks = server.speaks.iter().map(|revisions| {
+                let revisions: Vec<_> = revisions.iter().map(|revision| revision.as_str()).collect();
+                format!("speaks {} alone", revisions.join(", "))
+            });
             overlays
+                .chain(speaks)
                 .chain(faults)
                 .chain(launched)
                 .chain(greets)
@@ -80,7 +85,9 @@ fn doing(step: &Step) -> String {
         Step::Open(open) => {
             let version = open.version.as_deref().map(|version| format!(", asking for version {version}"));
             let launched = open.launch.as_ref().map(|how| format!(", and the server {}", launch(how)));
-            format!("the client opens the session{on}{}{}", version.unwrap_or_default(), launched.unwrap_or_default())
+            let how = open.opening.as_deref().map(|how| format!(" by {how}")).unwrap_or_default();
+            let (version, launched) = (version.unwrap_or_default(), launched.unwrap_or_default());
+            format!("the client opens the session{on}{how}{version}{launched}")
         }
         Step::List(list) => format!("the client lists {}{on}", list.what.as_deref().unwrap_or("tools")),
         Step::Call(call) => format!("the client calls {}{on}{}", call.tool, with(call.arguments.as_deref())),
@@ -99,8 +106,9 @@ fn doing(step: &Step) -> String {
                 Until::Any => ", and takes any answer",
                 Until::Sent => ", and waits for nothing",
             };
+            let bare = if raw.bare { "bare" } else { "raw" };
             let written = pieces(&raw.wire).map(|how| format!(", written as {how}")).unwrap_or_default();
-            format!("the client sends{on} the raw text {}{written}{until}", quote(what))
+            format!("the client sends{on} the {bare} text {}{written}{until}", quote(what))
         }
         Step::Obey(obey) => format!(
             "a host that believes what it reads calls {}{}, if {} reached it",
@@ -244,6 +252,7 @@ fn message(seen: &Seen) -> String {
         let value = seen.value.as_deref().map(|value| format!(" containing {}", quote(value)));
         format!("with the header {header}{}", value.unwrap_or_default())
     }));
+    add(seen.status.map(|status| format!("with HTTP status {status}")));
     let count = match seen.exactly {
         None => "a message".to_owned(),
         Some(0) => "no message".to_owned(),

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 
-use super::{bridge, doctor, exit, explain, gates, guard, lint, list, live, new, pins, qualify, replay, run};
+use super::{bridge, doctor, exit, explain, fidelity, gates, guard, lint, list, live, new, pins, qualify, replay, run};
 use crate::{
     case::Case,
     plan::{Filter, Partition},
@@ -30,6 +30,7 @@ pub(super) enum Verb {
     Explain(explain::ExplainArgs),
     Lint(lint::LintArgs),
     Doctor(doctor::DoctorArgs),
+    Fidelity(fidelity::FidelityArgs),
     New(new::NewArgs),
     Live(live::LiveArgs),
     Gates(gates::GatesArgs),

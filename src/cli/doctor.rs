@@ -127,7 +127,11 @@ const ROUNDS: [usize; 4] = [1, 3, 6, 10];
 /// One variant of each case file is played, on its cheapest transport; some are
 /// played over HTTP too.
 pub fn examine(suite: &Suite, schedule: &Schedule, say: &mut dyn FnMut(&str)) -> Option<Diagnosis> {
-    let home = once_each(Selection::new([Arm::Guarded], transport::Kind::ALL).trials_at_home(suite));
+    let every = Selection::new([Arm::Guarded], transport::Kind::ALL).trials_at_home(suite);
+    // Wherever bytes count, each variant is spelled in a way of its own.
+    let is_spelled = |trial: &&Trial| trial.prepared.case.id.category() == doctor::FIDELITY;
+    let spelled: Vec<_> = every.iter().filter(is_spelled).cloned().collect();
+    let home = once_each(every);
     let http = sample(&home);
     let play = |trials: &[Trial], wait| play(trials, schedule, wait);
 
@@ -138,7 +142,7 @@ pub fn examine(suite: &Suite, schedule: &Schedule, say: &mut dyn FnMut(&str)) ->
     ));
     let guarded = play(&home, Deadlines::default())?;
     let mut records = play(&http, Deadlines::default())?;
-    for (wait, trials) in controls((&home, &guarded), (&http, &records)) {
+    for (wait, trials) in controls((&home, &guarded), (&http, &records), &spelled) {
         records.extend(play(&trials, wait)?);
     }
 
@@ -173,8 +177,13 @@ pub fn examine(suite: &Suite, schedule: &Schedule, say: &mut dyn FnMut(&str)) ->
 }
 
 /// What is played of the control gates, with the waits: the trials at home and
-/// over HTTP come with what the reference gate made of them.
-fn controls(home: (&[Trial], &[Record]), http: (&[Trial], &[Record])) -> Vec<(Deadlines, Vec<Trial>)> {
+/// over HTTP come with what the reference gate made of them; in `spelled` every byte
+/// counts.
+fn controls(
+    home: (&[Trial], &[Record]),
+    http: (&[Trial], &[Record]),
+    spelled: &[Trial],
+) -> Vec<(Deadlines, Vec<Trial>)> {
     // Where nothing had to be denied, there is nothing to leak.
     let due = |(trials, guarded): (&[Trial], &[Record])| {
         let both = trials.iter().zip(guarded).filter(|(_, record)| doctor::denied_before(record));
@@ -190,6 +199,7 @@ fn controls(home: (&[Trial], &[Record]), http: (&[Trial], &[Record])) -> Vec<(De
             Control::DenyAll | Control::CannedYes => &everywhere,
             Control::Leaky | Control::Mute => &leaks,
             Control::WrongReason => &attacks,
+            Control::Retyping => spelled,
         };
         (deadlines(control), in_arm(trials, Arm::Control(control)))
     };
@@ -211,7 +221,7 @@ fn deadlines(control: Control) -> Deadlines {
     match control {
         Control::Hanging | Control::Mute => brief(10),
         Control::Dead | Control::DenyAll | Control::CannedYes => brief(200),
-        Control::PassThrough | Control::Leaky | Control::WrongReason => Deadlines::default(),
+        Control::PassThrough | Control::Retyping | Control::Leaky | Control::WrongReason => Deadlines::default(),
     }
 }
 

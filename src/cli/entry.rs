@@ -6,7 +6,7 @@ use clap::Parser as _;
 
 use super::{
     args::{Cli, Verb},
-    bridge, doctor, exit, explain, gates, guard, lint, list, live, new, pins, qualify, replay, run,
+    bridge, doctor, exit, explain, fidelity, gates, guard, lint, list, live, new, pins, qualify, replay, run,
     screen::{self, Screen},
 };
 
@@ -46,6 +46,7 @@ fn verb(cli: &Cli) -> u8 {
         Verb::Explain(args) => explain::explain(args, &cli.common, &screen),
         Verb::Lint(args) => lint::lint(args, &cli.common, &screen),
         Verb::Doctor(args) => doctor::doctor(args, &cli.common, &screen),
+        Verb::Fidelity(args) => fidelity::fidelity(args, &cli.common, &screen),
         Verb::New(args) => new::new(args, &cli.common, &screen),
         Verb::Pins(args) => pins::pins(args, &cli.common, &screen),
         Verb::Guard(args) => guard::guard(args, &cli.common, &screen),

@@ -12,6 +12,7 @@ pub mod doctor;
 mod entry;
 pub mod exit;
 mod explain;
+pub mod fidelity;
 mod gates;
 mod guard;
 mod lint;

@@ -19,6 +19,7 @@ use super::{
 use crate::{
     case::Level,
     plan::{Arm, Outside, Selection, Suite, Trial},
+    protocol::{Revision, UnknownRevision},
     report::{self, Document, style::Tone},
     runner::Stop,
     score::{Record, Standing},
@@ -49,6 +50,10 @@ pub(super) struct RunArgs {
     /// `--live` `stdio`, with a gate the one that it is reached over.
     #[arg(long = "transport", value_name = "KIND", value_delimiter = ',', value_parser = kind)]
     transports: Vec<transport::Kind>,
+    /// What is spoken: `2025-06-18`, …, or `all`; may be given several times. Each case
+    /// is played in its home revision alone unless given.
+    #[arg(long = "revision", value_name = "DATE", value_delimiter = ',', value_parser = spoken)]
+    revisions: Vec<Spoken>,
     /// Don't play the ablation arms, which say what each check is worth.
     #[arg(long)]
     no_ablation: bool,
@@ -64,7 +69,7 @@ pub(super) struct RunArgs {
     /// Make the published reports under `reports/reference` anew: every case,
     /// every arm, every transport, the same bytes each time.
     #[arg(long, conflicts_with_all = [
-        "words", "expressions", "partition", "live", "gate", "gate_command", "gate_url", "arms", "transports", "no_ablation", "reports", "no_reports",
+        "words", "expressions", "partition", "live", "gate", "gate_command", "gate_url", "arms", "transports", "revisions", "no_ablation", "reports", "no_reports",
     ])]
     reference: bool,
 }
@@ -76,6 +81,30 @@ pub(super) fn kind(text: &str) -> Result<transport::Kind, String> {
         let hint = crate::fixture::suggest(text, names).map(|hint| format!("; {hint}")).unwrap_or_default();
         format!("expected {}{hint}", names.join(", "))
     })
+}
+
+/// One revision, or every one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Spoken {
+    In(Revision),
+    All,
+}
+
+impl Spoken {
+    /// What was asked for, oldest first and each once.
+    pub(super) fn revisions(given: &[Self]) -> Vec<Revision> {
+        let is_asked =
+            |revision: &Revision| given.iter().any(|one| matches!(one, Self::All) || *one == Self::In(*revision));
+        Revision::ALL.into_iter().filter(is_asked).collect()
+    }
+}
+
+/// Reads a revision's date, or `all`.
+pub(super) fn spoken(text: &str) -> Result<Spoken, String> {
+    match text {
+        "all" => Ok(Spoken::All),
+        date => date.parse().map(Spoken::In).map_err(|error: UnknownRevision| format!("{error}, or all")),
+    }
 }
 
 /// Runs, and says what to exit with.
@@ -225,6 +254,7 @@ fn trials(args: &RunArgs, suite: &Suite) -> (Vec<Trial>, Vec<Trial>) {
         },
         filter: args.chosen.filter(),
         partition: args.chosen.partition,
+        revisions: Spoken::revisions(&args.revisions),
     };
     (selection.trials(suite), ablated(args, &selection, suite))
 }

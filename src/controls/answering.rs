@@ -72,6 +72,7 @@ fn answered(event: &Event<'_>, answer: impl FnOnce(&Id, &Message) -> Bytes) -> R
             decision: Decision::Refuse { reply: Some(answer(id, message)), status: None },
             ..Ruling::forward()
         },
+        (Direction::Requestward, Shape::Batch, _) => Ruling { decision: Decision::Each, ..Ruling::forward() },
         _ => swallow(),
     }
 }

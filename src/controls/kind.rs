@@ -6,6 +6,7 @@ use super::{
     answering::{CannedYes, DenyAll},
     leaky::Leaky,
     mutant::{Blind, Hollow, Zealous},
+    retyping::Retyping,
     silent::{Dead, Hanging, Mute},
     wrong_reason::WrongReason,
 };
@@ -16,6 +17,8 @@ use crate::gate::{CheckId, CheckSet, Gate, Guarded, Naive};
 pub enum Control {
     /// Forwards everything byte for byte.
     PassThrough,
+    /// Forwards everything, parsed and printed anew.
+    Retyping,
     /// Refuses every request, forwards nothing.
     DenyAll,
     /// Closes the connection.
@@ -34,8 +37,9 @@ pub enum Control {
 
 impl Control {
     /// All of them.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::PassThrough,
+        Self::Retyping,
         Self::DenyAll,
         Self::Dead,
         Self::CannedYes,
@@ -49,6 +53,7 @@ impl Control {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::PassThrough => "pass-through",
+            Self::Retyping => "retyping",
             Self::DenyAll => "deny-all",
             Self::Dead => "dead",
             Self::CannedYes => "canned-yes",
@@ -63,6 +68,7 @@ impl Control {
     pub fn what(self) -> &'static str {
         match self {
             Self::PassThrough => "forwards every byte",
+            Self::Retyping => "forwards everything, parsed and printed anew",
             Self::DenyAll => "refuses every request",
             Self::Dead => "closes the connection",
             Self::CannedYes => "answers every request with a success that it made up",
@@ -82,6 +88,7 @@ impl Control {
     pub fn gate(self, reference: Guarded) -> Box<dyn Gate> {
         match self {
             Self::PassThrough => Box::new(Naive),
+            Self::Retyping => Box::new(Retyping),
             Self::DenyAll => Box::new(DenyAll),
             Self::Dead => Box::new(Dead),
             Self::CannedYes => Box::new(CannedYes),

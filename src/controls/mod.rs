@@ -11,6 +11,7 @@ mod answering;
 mod kind;
 mod leaky;
 mod mutant;
+mod retyping;
 mod silent;
 #[cfg(test)]
 mod tests;

@@ -21,7 +21,7 @@ pub(super) struct Hanging;
 impl Gate for Hanging {
     fn decide(&mut self, event: &Event<'_>) -> Ruling {
         match event {
-            Event::Opening(_) | Event::Approval(_) | Event::Consent(_) => Ruling::forward(),
+            Event::Opening(_) | Event::Unanswered(_) | Event::Approval(_) | Event::Consent(_) => Ruling::forward(),
             Event::Head(_) | Event::Hop(_) | Event::Passing(_) => swallow(),
         }
     }
@@ -42,7 +42,7 @@ impl Gate for Mute {
         let ruling = self.0.decide(event);
         match ruling.decision {
             Decision::Refuse { .. } => Ruling { decision: swallow().decision, ..ruling },
-            Decision::Forward | Decision::Rewrite(_) => ruling,
+            Decision::Forward | Decision::Rewrite(_) | Decision::Each => ruling,
         }
     }
 }

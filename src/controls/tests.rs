@@ -31,7 +31,14 @@ fn check() -> CheckId {
 
 fn pass(gate: &mut dyn Gate, direction: Direction, text: &'static str) -> Ruling {
     let (server, message) = (ServerName::from("s"), Message::new(text));
-    gate.decide(&Event::Passing(Passing { server: &server, direction, message: &message, headers: None, via: None }))
+    gate.decide(&Event::Passing(Passing {
+        server: &server,
+        direction,
+        message: &message,
+        headers: None,
+        via: None,
+        batched: false,
+    }))
 }
 
 fn ask(gate: &mut dyn Gate, text: &'static str) -> Ruling {

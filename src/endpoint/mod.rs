@@ -11,6 +11,7 @@ pub mod live;
 mod prototype;
 mod script;
 mod scripted;
+mod stateless;
 mod template;
 mod unasked;
 pub mod web;

@@ -8,6 +8,7 @@ use super::{Catalogue, Script, catalogue::one_line};
 use crate::{
     case::{Fault, Overlay, Piece},
     fixture::{ReplyRule, ServerFixture},
+    protocol::{Era, Revision, meta},
 };
 
 /// Why a scripted server can't be made or changed as asked.
@@ -36,12 +37,15 @@ pub(super) struct Rule {
     pub(super) result: Option<Arc<str>>,
     pub(super) error: Option<Arc<str>>,
     pub(super) effects: Option<Arc<str>>,
+    /// What the client must have declared, in the stateless era.
+    pub(super) requires: Option<Value>,
 }
 
 impl Rule {
     fn new(rule: &ReplyRule) -> Result<Self, EndpointError> {
         let trimmed = |text: &Option<String>| text.as_deref().map(one_line);
         let arguments = rule.when.arguments.as_deref().map(serde_json::from_str).transpose();
+        let requires = rule.requires.as_deref().map(serde_json::from_str).transpose();
         Ok(Self {
             principal: rule.when.principal.clone(),
             arguments: arguments.map_err(|error| EndpointError::NotJson(error.to_string()))?,
@@ -49,6 +53,7 @@ impl Rule {
             result: trimmed(&rule.result),
             error: trimmed(&rule.error),
             effects: trimmed(&rule.effects),
+            requires: requires.map_err(|error| EndpointError::NotJson(error.to_string()))?,
         })
     }
 }
@@ -75,6 +80,8 @@ pub struct Prototype {
     pub greeting: Script,
     /// The same on its standard error.
     pub stderr: Option<Arc<str>>,
+    /// The revisions that it speaks, oldest first.
+    pub(super) speaks: Vec<Revision>,
 }
 
 impl Prototype {
@@ -128,9 +135,17 @@ impl Prototype {
                 .map(|(uri, resource)| (uri, one_line(&resource.result)))
                 .collect(),
             faults: faults.to_vec(),
+            speaks: Revision::ALL.to_vec(),
             greeting: Script::default(),
             stderr: None,
         })
+    }
+
+    /// The same server, which speaks these revisions alone.
+    #[must_use]
+    pub fn speaking(mut self, revisions: &[Revision]) -> Self {
+        self.speaks = Revision::ALL.into_iter().filter(|revision| revisions.contains(revision)).collect();
+        self
     }
 
     /// The same, which says something before anything was asked.
@@ -143,12 +158,13 @@ impl Prototype {
 
     /// What it does wrong at the nth message with this method, and these headers.
     pub(super) fn fault(&self, method: &str, nth: u32, headers: &[(String, String)]) -> Option<&Fault> {
+        let meant = |fault: &Fault| fault.method == method || (fault.method == "open" && meta::is_opening(method));
         let is_asked_with = |wanted: &str| {
             let (name, part) = wanted.split_once(": ").unwrap_or((wanted, ""));
             headers.iter().any(|(key, value)| key.eq_ignore_ascii_case(name) && value.contains(part))
         };
         self.faults.iter().find(|fault| {
-            fault.method == method
+            meant(fault)
                 && fault.nth.is_none_or(|wanted| wanted == nth)
                 && fault.asked_with.as_deref().is_none_or(is_asked_with)
         })
@@ -157,6 +173,11 @@ impl Prototype {
     /// Whether only a server that writes every byte itself can play it on HTTP.
     pub fn is_exact(&self) -> bool {
         self.faults.iter().any(Fault::is_exact)
+    }
+
+    /// Whether it speaks any revision of an era.
+    pub(super) fn speaks_in(&self, era: Era) -> bool {
+        self.speaks.iter().any(|revision| revision.era() == era)
     }
 
     /// Whether its listings come in pages.

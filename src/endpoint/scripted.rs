@@ -8,11 +8,15 @@ use serde_json::Value;
 use super::{
     Catalogue, EndpointError, Prototype, Script,
     prototype::Rule,
+    stateless,
     template::{self, Scope},
 };
 use crate::{
     case::{Fault, Overlay, blown_up},
-    protocol::{INVALID_PARAMS, Id, METHOD_NOT_FOUND, Message, Revision, ServerName, Shape, error_reply, strict::Node},
+    protocol::{
+        Era, INVALID_PARAMS, Id, METHOD_NOT_FOUND, MISSING_CAPABILITY, Message, Revision, ServerName, Shape,
+        error_reply, strict::Node,
+    },
 };
 
 /// How a reply is dressed on HTTP.
@@ -47,6 +51,8 @@ pub struct Served {
     pub close: bool,
     /// This was the nth `initialize`: on HTTP, a session begins.
     pub opens: Option<u32>,
+    /// What is said unasked from now on is said to this `subscriptions/listen`.
+    pub listens: Option<Id>,
 }
 
 /// A scripted server in the middle of a trial.
@@ -130,9 +136,11 @@ impl Scripted {
         if method == "initialize" {
             self.openers.insert(nth, principal.to_owned());
         }
-        let reply = self.answer(principal, method, id, message);
+        let Answer { reply, status, listens } = self.in_its_era(principal, method, id, message);
         let start = Arc::clone(&self.start);
-        let mut served = Served { opens: (method == "initialize").then_some(nth), ..Served::default() };
+        let opens = (method == "initialize" && start.speaks_in(Era::Handshake)).then_some(nth);
+        let web = Web { status, ..Web::default() };
+        let mut served = Served { web, opens, listens, ..Served::default() };
         match start.fault(method, nth, headers) {
             Some(fault) => misbehave(fault, Some(id), &reply, &mut served),
             None => served.says.push(reply),
@@ -185,6 +193,36 @@ impl Scripted {
         Served { says: vec![[b"[", &says.join(&b","[..])[..], b"]"].concat().into()], ..Served::default() }
     }
 
+    /// The answer, by the era that the request is spoken in.
+    fn in_its_era(&mut self, principal: &str, method: &str, id: &Id, message: &Message) -> Answer {
+        let start = Arc::clone(&self.start);
+        let (handshake, stateless) = (start.speaks_in(Era::Handshake), start.speaks_in(Era::Stateless));
+        if !stateless || (handshake && !message.is_stateless()) {
+            let reply = self.answer(principal, method, id, message);
+            // A server of that era alone has no word for what it never heard of.
+            let status = (message.is_stateless() && !is_known(&reply)).then_some(400);
+            return Answer { reply, status, listens: None };
+        }
+        if let Some((code, why, data)) = stateless::problem(message, &start) {
+            let status = if code == METHOD_NOT_FOUND { 404 } else { 400 };
+            return Answer {
+                reply: error_reply(Some(id), code, &why, data.as_ref()),
+                status: Some(status),
+                listens: None,
+            };
+        }
+        let reply = match method {
+            "server/discover" => result(id, &self.discovery()),
+            "subscriptions/listen" => {
+                let reply = stateless::acknowledged(id, message);
+                return Answer { reply, status: None, listens: Some(id.clone()) };
+            }
+            _ => self.answer(principal, method, id, message),
+        };
+        let (reply, status) = stateless::finished(method, reply);
+        Answer { reply, status, listens: None }
+    }
+
     fn answer(&mut self, principal: &str, method: &str, id: &Id, message: &Message) -> Bytes {
         let params = message.params();
         match method {
@@ -207,9 +245,10 @@ impl Scripted {
             }
             "resources/read" => {
                 let uri = params.and_then(|params| params.member("uri")).and_then(Node::as_str).unwrap_or_default();
+                let code = if message.is_stateless() { INVALID_PARAMS } else { -32002 };
                 match self.start.resources.get(uri) {
                     Some(text) => result(id, &template::fill(text, &self.scope(principal, message))),
-                    None => error_reply(Some(id), -32002, "resource not found", None),
+                    None => error_reply(Some(id), code, "resource not found", None),
                 }
             }
             _ => error_reply(Some(id), METHOD_NOT_FOUND, "method not found", None),
@@ -218,16 +257,24 @@ impl Scripted {
 
     fn opening(&self, params: Option<&Node>) -> String {
         let asked = params.and_then(|params| params.member("protocolVersion")).and_then(Node::as_str);
-        let version = asked.and_then(|asked| asked.parse::<Revision>().ok()).unwrap_or(Revision::V2025_11_25);
+        let spoken = || self.start.speaks.iter().rev().filter(|revision| revision.era() == Era::Handshake);
+        let same = spoken().find(|revision| asked == Some(revision.as_str()));
+        let version = same.or(spoken().next()).copied().unwrap_or(Revision::LAST_HANDSHAKE);
+        format!(r#"{{"protocolVersion":"{version}",{}}}"#, self.presentation())
+    }
+
+    /// What it says of itself, in whichever era.
+    fn presentation(&self) -> String {
         let instructions = match &self.catalogue().instructions {
             Some(text) => format!(",\"instructions\":{}", Value::from(text.as_str())),
             None => String::new(),
         };
-        format!(
-            r#"{{"protocolVersion":"{version}","capabilities":{},"serverInfo":{}{instructions}}}"#,
-            self.start.capabilities,
-            self.catalogue().info
-        )
+        format!(r#""capabilities":{},"serverInfo":{}{instructions}"#, self.start.capabilities, self.catalogue().info)
+    }
+
+    fn discovery(&self) -> String {
+        let versions: Vec<_> = self.start.speaks.iter().rev().map(|revision| revision.as_str()).collect();
+        format!(r#"{{"supportedVersions":{},{}}}"#, Value::from(versions), self.presentation())
     }
 
     fn page(
@@ -275,6 +322,9 @@ impl Scripted {
         let Some(rule) = rules.iter().find(|rule| self.applies(rule, principal, message)) else {
             return result(id, r#"{"content":[{"type":"text","text":"nothing fits these arguments"}],"isError":true}"#);
         };
+        if let Some(missing) = rule.requires.as_ref().and_then(|wanted| stateless::undeclared(message, wanted)) {
+            return error_reply(Some(id), MISSING_CAPABILITY, "the client did not declare this", Some(&missing));
+        }
         let scope = self.scope(principal, message);
         let reply = match (&rule.result, &rule.error) {
             (Some(text), _) => result(id, &template::fill(text, &scope)),
@@ -319,6 +369,21 @@ fn holds(given: &Node, wanted: &Value) -> bool {
     }
 }
 
+/// An answer before faults.
+struct Answer {
+    reply: Bytes,
+    /// HTTP: this status.
+    status: Option<u16>,
+    listens: Option<Id>,
+}
+
+/// Whether a reply answers a request that the server knows.
+fn is_known(reply: &Bytes) -> bool {
+    let reply = Message::new(reply.clone());
+    let code = reply.error().and_then(|error| error.member("code")).and_then(Node::as_number);
+    code != Some(METHOD_NOT_FOUND.to_string().as_str())
+}
+
 fn result(id: &Id, result: &str) -> Bytes {
     format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#).into()
 }
@@ -350,7 +415,7 @@ fn misbehave(fault: &Fault, id: Option<&Id>, reply: &Bytes, served: &mut Served)
     served.hold = fault.hold;
     served.close = fault.close;
     served.web = Web {
-        status: fault.status,
+        status: fault.status.or(served.web.status.filter(|_| fault.reply.is_none())),
         content_type: fault.content_type.clone(),
         headers: fault.headers.clone(),
         redirect: fault.redirect.clone(),

@@ -10,9 +10,9 @@ use bytes::Bytes;
 use tokio::sync::mpsc;
 use wiremock::{Mock, MockServer, Request, Respond, ResponseTemplate, matchers::any};
 
-use super::{Served, Stage, Web};
+use super::{Served, Stage, Web, stateless};
 use crate::{
-    protocol::{Direction, Leg, Message, ServerName, Shape},
+    protocol::{Direction, Era, HEADER_MISMATCH, Id, Leg, Message, ServerName, Shape, error_reply, meta},
     transcript::{Crossing, Dress, Event, Recorder},
     transport::{Carrier, Connection, Exchange, Frame, Verb, http},
 };
@@ -46,14 +46,23 @@ pub struct Response {
     pub bodies: Vec<Bytes>,
     /// Whether the bodies are events.
     pub events: bool,
+    /// The stream stays open for what is said unasked to this `subscriptions/listen`.
+    pub listens: Option<Id>,
+}
+
+impl Response {
+    /// A status, and no body.
+    fn bare(status: u16, headers: Vec<(String, String)>) -> Self {
+        Self { status, headers, bodies: Vec::new(), events: false, listens: None }
+    }
 }
 
 impl Face {
     /// Takes a request in; records both ways.
     pub fn answer(&self, verb: &'static str, headers: Vec<(String, String)>, body: Bytes) -> Response {
         if verb != "POST" {
-            let status = if verb == "DELETE" { 200 } else { 405 };
-            return Response { status, headers: Vec::new(), bodies: Vec::new(), events: false };
+            let status = if verb == "DELETE" && self.has_sessions() { 200 } else { 405 };
+            return Response::bare(status, Vec::new());
         }
         let (message, served) = self.hear(headers, body);
         let response = self.dress(&message, served);
@@ -65,11 +74,10 @@ impl Face {
     pub(super) fn hear(&self, headers: Vec<(String, String)>, body: Bytes) -> (Message, Served) {
         let message = Message::new(body);
         let principal = self.principal(&headers);
-        let served = {
-            let dress = Dress { headers: headers.clone(), verb: Some("POST"), status: None };
-            self.record(Direction::Requestward, message.clone(), dress);
-            self.stage.server().arrive(&principal, &headers, &message)
-        };
+        let served = self.refusal(&message, &headers);
+        let dress = Dress { headers: headers.clone(), verb: Some("POST"), status: None };
+        self.record(Direction::Requestward, message.clone(), dress);
+        let served = served.unwrap_or_else(|| self.stage.server().arrive(&principal, &headers, &message));
         (message, served)
     }
 
@@ -83,6 +91,22 @@ impl Face {
                 self.record(Direction::Replyward, Message::new(body.clone()), dress.clone());
             }
         }
+    }
+
+    /// Whether it has sessions, and the streams that belong to them.
+    fn has_sessions(&self) -> bool {
+        self.stage.server().prototype().speaks_in(Era::Handshake)
+    }
+
+    /// What a server of the stateless era says where headers and body differ.
+    fn refusal(&self, message: &Message, headers: &[(String, String)]) -> Option<Served> {
+        if !message.is_stateless() || !self.stage.server().prototype().speaks_in(Era::Stateless) {
+            return None;
+        }
+        let id = message.id().filter(|_| message.shape() == Shape::Request)?;
+        let why = stateless::mismatch(message, headers)?;
+        let web = Web { status: Some(400), ..Web::default() };
+        Some(Served { says: vec![error_reply(Some(id), HEADER_MISMATCH, why, None)], web, ..Served::default() })
     }
 
     /// Who calls: by the token, unless the server takes the session for a proof.
@@ -106,7 +130,7 @@ impl Face {
 
     /// What goes back for what a message came to.
     pub(super) fn dress(&self, request: &Message, served: Served) -> Response {
-        let Served { says, web, opens, close, .. } = served;
+        let Served { says, web, opens, close, listens, .. } = served;
         let mut headers = Vec::new();
         if let Some(nth) = opens {
             headers.push(("mcp-session-id".to_owned(), format!("{}-{nth}", self.session)));
@@ -116,27 +140,28 @@ impl Face {
         if let Some(target) = redirect {
             let url = self.urls.get().and_then(|urls| urls.get(&target)).cloned().unwrap_or_default();
             headers.push(("location".to_owned(), url));
-            return Response { status: status.unwrap_or(307), headers, bodies: Vec::new(), events: false };
+            return Response::bare(status.unwrap_or(307), headers);
         }
         if close {
             // HTTP has no connection to close that belongs to one request; a
             // server that dies answers nothing a client can use.
-            return Response { status: status.unwrap_or(502), headers, bodies: Vec::new(), events: false };
+            return Response::bare(status.unwrap_or(502), headers);
         }
         if says.is_empty() {
             let accepted = !matches!(request.shape(), Shape::Request | Shape::Batch);
             let fallback = if accepted { 202 } else { 204 };
-            return Response { status: status.unwrap_or(fallback), headers, bodies: Vec::new(), events: false };
+            return Response::bare(status.unwrap_or(fallback), headers);
         }
         // Several messages for one request can only travel as events.
-        let content_type = content_type
-            .unwrap_or_else(|| if says.len() > 1 { "text/event-stream" } else { "application/json" }.to_owned());
+        let content_type = content_type.unwrap_or_else(|| {
+            if says.len() > 1 || listens.is_some() { "text/event-stream" } else { "application/json" }.to_owned()
+        });
         let events = content_type == "text/event-stream";
         // An empty one stands for none at all.
         if !content_type.is_empty() {
             headers.push(("content-type".to_owned(), content_type));
         }
-        Response { status: status.unwrap_or(200), headers, bodies: says, events }
+        Response { status: status.unwrap_or(200), headers, bodies: says, events, listens }
     }
 }
 
@@ -215,17 +240,20 @@ impl WholeBody {
 /// Serves a scripted server that speaks unasked, on the listener's `connection`.
 pub async fn stream(face: Face, connection: Connection, mut unasked: mpsc::UnboundedReceiver<Bytes>) {
     let Connection { outgoing, mut incoming, tasks, .. } = connection;
+    let mut listening = Vec::new();
     loop {
         let frames = tokio::select! {
             biased;
             frame = incoming.recv() => match frame {
-                Some(frame) => answer(&face, frame),
+                Some(frame) => answer(&face, frame, &mut listening),
                 None => break,
             },
             said = unasked.recv() => match said {
                 Some(said) => {
-                    face.record(Direction::Replyward, Message::new(said.clone()), Dress::default());
-                    vec![http::event(Exchange::NONE, Vec::new(), said)]
+                    let message = Message::new(said.clone());
+                    let exchange = stream_of(&message, &listening);
+                    face.record(Direction::Replyward, message, Dress::default());
+                    vec![http::event(exchange, Vec::new(), said)]
                 }
                 None => break,
             },
@@ -239,17 +267,32 @@ pub async fn stream(face: Face, connection: Connection, mut unasked: mpsc::Unbou
     drop(tasks);
 }
 
-fn answer(face: &Face, frame: Frame) -> Vec<Frame> {
+/// The stream on which something is said unasked: that of the subscription which it
+/// names; without one, the stream that was asked for last.
+fn stream_of(message: &Message, listening: &[(Id, Exchange)]) -> Exchange {
+    let named = message.in_meta(meta::SUBSCRIPTION).last().and_then(Id::of);
+    let found = listening.iter().rev().find(|(id, _)| named.as_ref().is_none_or(|named| named == id));
+    found.map_or(Exchange::NONE, |(_, exchange)| *exchange)
+}
+
+fn answer(face: &Face, frame: Frame, listening: &mut Vec<(Id, Exchange)>) -> Vec<Frame> {
     let Carrier::Request { verb, headers } = frame.carrier else { return Vec::new() };
     let verb = match verb {
+        Verb::Get if !face.has_sessions() => "GET",
         Verb::Get => return vec![http::open_stream(frame.exchange, Vec::new())],
         Verb::Post => "POST",
         Verb::Delete => "DELETE",
     };
-    let Response { status, headers, bodies, events } = face.answer(verb, headers, frame.body);
+    let Response { status, headers, bodies, events, listens } = face.answer(verb, headers, frame.body);
     if !events {
         return vec![http::whole(frame.exchange, status, headers, bodies.concat())];
     }
     let events = bodies.into_iter().map(|body| http::event(frame.exchange, headers.clone(), body));
-    events.chain([http::end(frame.exchange)]).collect()
+    match listens {
+        Some(id) => {
+            listening.push((id, frame.exchange));
+            events.collect()
+        }
+        None => events.chain([http::end(frame.exchange)]).collect(),
+    }
 }

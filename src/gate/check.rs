@@ -1,8 +1,8 @@
 //! What a check is.
 
 use super::{
-    Asked, Count, Delegations, Event, Facts, InFlight, Listing, Outward, Page, Passing, Progress, Proposals, Rules,
-    SchemaCache, ServerFacts, ServerPolicy, Surroundings, Who, checks::CheckId,
+    Asked, Count, Delegations, Event, Facts, Heard, InFlight, Listing, Outward, Page, Passing, Progress, Proposals,
+    Rules, SchemaCache, ServerFacts, ServerPolicy, Surroundings, Who, checks::CheckId,
 };
 use crate::protocol::{
     Direction, Message, Shape,
@@ -67,6 +67,8 @@ pub struct Context<'a> {
     pub count: Option<Count>,
     /// What a progress notification of the server is to the requests in flight.
     pub progress: Option<Progress>,
+    /// What a notification of the server is to the streams that clients asked for.
+    pub heard: Option<Heard>,
     /// The server's own request that an answer of the client's answers.
     pub asked: Option<&'a Asked>,
     /// The event is a request of the server's under an id that it uses already.

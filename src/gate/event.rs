@@ -109,6 +109,19 @@ pub struct Passing<'a> {
     pub headers: Option<&'a [(String, String)]>,
     /// The client's request that it came in on; `None` where there is no HTTP.
     pub via: Option<Via<'a>>,
+    /// It came in a batch, which was taken apart.
+    pub batched: bool,
+}
+
+/// No answer will come to a request any more: its response broke off, was no
+/// answer, or whoever asked went away. Whether the server did what it was asked
+/// is not known.
+#[derive(Clone, Copy, Debug)]
+pub struct Unanswered<'a> {
+    /// Which server.
+    pub server: &'a ServerName,
+    /// The request.
+    pub id: &'a Id,
 }
 
 /// The host approves what a server listed last.
@@ -140,6 +153,8 @@ pub enum Event<'a> {
     Hop(Hop<'a>),
     /// Before a message is forwarded.
     Passing(Passing<'a>),
+    /// After all hope for an answer is gone; there is nothing to stop.
+    Unanswered(Unanswered<'a>),
     /// The host approves.
     Approval(Approval<'a>),
     /// The user consents to one call.
@@ -154,6 +169,7 @@ impl Event<'_> {
             Self::Head(head) => head.server,
             Self::Hop(hop) => hop.server,
             Self::Passing(passing) => passing.server,
+            Self::Unanswered(unanswered) => unanswered.server,
             Self::Approval(approval) => approval.server,
             Self::Consent(consent) => consent.server,
         }
@@ -163,7 +179,7 @@ impl Event<'_> {
     pub fn direction(&self) -> Direction {
         match self {
             Self::Opening(_) | Self::Approval(_) | Self::Consent(_) => Direction::Requestward,
-            Self::Head(_) | Self::Hop(_) => Direction::Replyward,
+            Self::Head(_) | Self::Hop(_) | Self::Unanswered(_) => Direction::Replyward,
             Self::Passing(passing) => passing.direction,
         }
     }
@@ -173,7 +189,7 @@ impl Event<'_> {
         match self {
             Self::Head(head) => head.via,
             Self::Passing(passing) => passing.via,
-            Self::Opening(_) | Self::Hop(_) | Self::Approval(_) | Self::Consent(_) => None,
+            Self::Opening(_) | Self::Hop(_) | Self::Unanswered(_) | Self::Approval(_) | Self::Consent(_) => None,
         }
     }
 
@@ -181,7 +197,7 @@ impl Event<'_> {
     pub(super) fn answers(&self) -> Option<&Id> {
         match self {
             Self::Head(Head { answers, .. }) | Self::Hop(Hop { answers, .. }) => *answers,
-            Self::Opening(_) | Self::Passing(_) | Self::Approval(_) | Self::Consent(_) => None,
+            Self::Opening(_) | Self::Passing(_) | Self::Unanswered(_) | Self::Approval(_) | Self::Consent(_) => None,
         }
     }
 }

@@ -101,6 +101,7 @@ impl Guarded {
             id_in_use: absorbed.id_in_use,
             count: absorbed.count,
             progress: absorbed.progress,
+            heard: absorbed.heard,
             asked: absorbed.asked.as_ref(),
             asked_again: absorbed.asked_again,
             who: absorbed.who,
@@ -138,6 +139,11 @@ impl Guarded {
         if let Some(refusal) = proposals.refusals.first() {
             return Decision::Refuse { reply: self.refuse(event, absorbed, refusal), status: refusal.status };
         }
+        if let Event::Passing(Passing { message, batched: false, .. }) = event
+            && message.shape() == Shape::Batch
+        {
+            return Decision::Each;
+        }
         let mut rewrite = Rewrite { body: None, headers: proposals.headers.clone(), env: proposals.env.clone() };
         if let Event::Passing(passing) = event {
             let mut splices = proposals.splices.clone();
@@ -160,18 +166,25 @@ impl Guarded {
             if let Some(id) = id {
                 self.facts.settle(event.server(), id);
             }
-            return Some(reply(id, refusal));
+            return Some(reply(id, refusal, None));
         };
+        let claimed = message.own_version();
         match (&refusal.answers, direction) {
+            (Answers::Never, _) => {
+                if let Some(id) = message.id().filter(|_| absorbed.taken) {
+                    self.facts.unasked(server, absorbed.who, id);
+                }
+                None
+            }
             (Answers::Nobody, _) if !is_awaited(message, *direction, absorbed) => None,
             (Answers::Other(id), _) => {
                 self.facts.settle(server, id);
-                Some(reply(Some(id), refusal))
+                Some(reply(Some(id), refusal, claimed))
             }
             (Answers::Own | Answers::Nobody, Direction::Requestward) => {
                 self.facts.refused(&self.rules, server, message, absorbed.taken);
                 let waits = !matches!(message.shape(), Shape::Notification | Shape::Response);
-                waits.then(|| reply(message.id(), refusal))
+                waits.then(|| reply(message.id(), refusal, claimed))
             }
             (Answers::Own | Answers::Nobody, Direction::Replyward) => {
                 if message.shape() == Shape::Request {
@@ -179,10 +192,10 @@ impl Guarded {
                     if let Some(id) = message.id().filter(|_| absorbed.taken) {
                         self.facts.unasked(server, absorbed.who, id);
                     }
-                    return Some(reply(message.id(), refusal));
+                    return Some(reply(message.id(), refusal, claimed));
                 }
                 let id = absorbed.answered.as_ref().and_then(|request| request.request.id()).or(message.id());
-                (message.shape() == Shape::Response).then(|| reply(id, refusal))
+                (message.shape() == Shape::Response).then(|| reply(id, refusal, claimed))
             }
         }
     }
@@ -195,10 +208,14 @@ fn is_awaited(message: &Message, direction: Direction, absorbed: &Absorbed) -> b
     direction == Direction::Replyward && message.shape() == Shape::Request && has_id && absorbed.taken
 }
 
-fn reply(id: Option<&Id>, refusal: &Refusing) -> Bytes {
+fn reply(id: Option<&Id>, refusal: &Refusing, claimed: Option<&str>) -> Bytes {
     let mut data = serde_json::json!({ "gate": "gateproof", "check": refusal.check.as_str(), "rule": refusal.rule });
     if let Some(needs) = refusal.needs {
         data["needs"] = needs.into();
+    }
+    if !refusal.supported.is_empty() {
+        data["supported"] = refusal.supported.clone().into();
+        data["requested"] = claimed.unwrap_or_default().into();
     }
     error_reply(id, refusal.code, &format!("refused by {}: {}", refusal.check.as_str(), refusal.why), Some(&data))
 }

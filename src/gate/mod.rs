@@ -46,11 +46,11 @@ mod urls;
 
 pub use check::{Check, Context, Docs};
 pub use checks::CheckId;
-pub use event::{Approval, Consent, Event, Head, Hop, Layer, Opening, Passing, Reach, Verb, Via};
+pub use event::{Approval, Consent, Event, Head, Hop, Layer, Opening, Passing, Reach, Unanswered, Verb, Via};
 pub use facts::{
-    Asked, Asking, Calls, Carried, Consents, Count, Facts, Flow, Host, Hosts, InFlight, Known, KnownTool, NameClaim,
-    NameClaims, Page, Pages, Pass, PinFacts, Progress, Reading, Readings, ServerFacts, Session, Sessions, Stale,
-    Standing, StateUse, Versions, Who,
+    Asked, Asking, Calls, Carried, Consents, Count, Facts, Flow, Heard, Host, Hosts, InFlight, Known, KnownTool,
+    NameClaim, NameClaims, Page, Pages, Pass, PinFacts, Progress, Reading, Readings, Rounds, ServerFacts, Session,
+    Sessions, Stale, Standing, StateUse, Subscriptions, Versions, Who,
 };
 
 pub use guarded::Guarded;

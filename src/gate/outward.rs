@@ -8,7 +8,7 @@ use super::{
     urls::{self, Site, Slip},
 };
 use crate::protocol::{
-    Direction, Message, Shape,
+    Direction, Message, Shape, meta,
     strict::{self, Kind, Node},
 };
 
@@ -113,7 +113,7 @@ impl Found<'_> {
             return;
         }
         match known.answered.map(|asked| asked.method.as_str()) {
-            Some("initialize") => {
+            Some(method) if meta::is_opening(method) => {
                 for info in named(result, "serverInfo") {
                     for icons in named(info, "icons") {
                         self.icon_list(icons, &Where::ServerIcon(icons.span.clone()));

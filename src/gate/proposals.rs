@@ -36,6 +36,8 @@ pub(super) struct Refusing {
     pub(super) answers: Answers,
     /// What would make the message pass.
     pub(super) needs: Option<&'static str>,
+    /// The versions that are spoken here, where it is about one that is not.
+    pub(super) supported: Vec<String>,
 }
 
 /// Which request a refusal answers.
@@ -47,6 +49,9 @@ pub(super) enum Answers {
     Other(Id),
     /// None: nobody waits for it, or the one who waits will get the right one.
     Nobody,
+    /// None, not even a server that asked: in the era that it speaks, nobody may
+    /// answer it.
+    Never,
 }
 
 impl Proposals {
@@ -82,7 +87,16 @@ impl Proposals {
     fn refusing(&mut self, rule: &'static str, why: String, code: i64, answers: Answers) {
         self.finding(rule, why.clone(), Act::Refused);
         if self.refusals.is_empty() {
-            self.refusals.push(Refusing { check: self.check, rule, why, code, status: None, answers, needs: None });
+            self.refusals.push(Refusing {
+                check: self.check,
+                rule,
+                why,
+                code,
+                status: None,
+                answers,
+                needs: None,
+                supported: Vec::new(),
+            });
         }
     }
 
@@ -113,6 +127,28 @@ impl Proposals {
         if let Some(refusal) = self.refusals.last_mut() {
             refusal.status.get_or_insert(status);
         }
+    }
+
+    /// The message must not pass, with a JSON-RPC code that the specification names and,
+    /// on HTTP, the status that goes with it.
+    pub fn refuse_as_with_status(&mut self, code: i64, status: u16, rule: &'static str, why: impl Into<String>) {
+        self.refusing(rule, why.into(), code, Answers::Own);
+        if let Some(refusal) = self.refusals.last_mut() {
+            refusal.status.get_or_insert(status);
+        }
+    }
+
+    /// The message must not pass in this version; the client is told which ones may.
+    pub fn refuse_version(&mut self, supported: Vec<String>, rule: &'static str, why: impl Into<String>) {
+        self.refuse_as_with_status(crate::protocol::UNSUPPORTED_VERSION, 400, rule, why);
+        if let Some(refusal) = self.refusals.last_mut().filter(|refusal| refusal.rule == rule) {
+            refusal.supported = supported;
+        }
+    }
+
+    /// A request of the server's must not pass, and nobody may answer it.
+    pub fn swallow(&mut self, rule: &'static str, why: impl Into<String>) {
+        self.refusing(rule, why.into(), crate::protocol::REFUSED, Answers::Never);
     }
 
     /// A reply must not pass, and the request that it should have answered is `id`.

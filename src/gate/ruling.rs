@@ -48,6 +48,9 @@ pub enum Decision {
     Forward,
     /// It passes with changes.
     Rewrite(Rewrite),
+    /// It is a batch that may be taken apart: each message of it is to be decided
+    /// over as if it came alone, and nothing of it passes unless that is done.
+    Each,
     /// It doesn't pass. `reply` answers the request that it belongs to: it goes
     /// to the client, or to the server where the message was a request of the
     /// server's own. Without one, nobody is waiting.

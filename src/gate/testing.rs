@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use super::{
     Act, Approval, CheckSet, Consent, Decision, Delegation, Delegations, Event, Gate as _, Guarded, Head, Hop, Layer,
-    Opening, Passing, Reach, Rewrite, Rules, Ruling, SchemaCache, Told, Verb, Via, checks::CheckId,
+    Opening, Passing, Reach, Rewrite, Rules, Ruling, SchemaCache, Told, Unanswered, Verb, Via, checks::CheckId,
 };
 use crate::protocol::{Direction, Id, Message, ServerName};
 
@@ -16,6 +16,8 @@ pub(super) struct Driver {
     next: u64,
     /// The HTTP request that everything comes in on from now on.
     via: Option<(Verb, Vec<(String, String)>)>,
+    /// Whether everything comes in batches from now on.
+    batched: bool,
 }
 
 /// What came of one event.
@@ -81,13 +83,19 @@ impl Driver {
     }
 
     pub(super) fn of(gate: Guarded) -> Self {
-        Self { gate, server: "board".into(), next: 100, via: None }
+        Self { gate, server: "board".into(), next: 100, via: None, batched: false }
     }
 
     /// From now on everything comes in on, or answers, an HTTP request with these
     /// headers.
     pub(super) fn via(&mut self, verb: Verb, headers: &[(&str, &str)]) -> &mut Self {
         self.via = Some((verb, owned(headers)));
+        self
+    }
+
+    /// From now on everything comes in batches that were taken apart, or alone again.
+    pub(super) fn batched(&mut self, batched: bool) -> &mut Self {
+        self.batched = batched;
         self
     }
 
@@ -101,7 +109,14 @@ impl Driver {
             }
             Direction::Replyward => (headers, via),
         };
-        let event = Event::Passing(Passing { server: &self.server, direction, message: &message, headers, via });
+        let event = Event::Passing(Passing {
+            server: &self.server,
+            direction,
+            message: &message,
+            headers,
+            via,
+            batched: self.batched,
+        });
         Outcome { ruling: self.gate.decide(&event), sent: text.to_owned() }
     }
 
@@ -138,6 +153,11 @@ impl Driver {
         let id = id.map(Id::from);
         let event = Event::Hop(Hop { server: &self.server, answers: id.as_ref(), from, to, status: 307 });
         Outcome { ruling: self.gate.decide(&event), sent: to.to_owned() }
+    }
+
+    /// No answer comes to the request with this id any more.
+    pub(super) fn unanswered(&mut self, id: i64) {
+        self.gate.decide(&Event::Unanswered(Unanswered { server: &self.server, id: &Id::from(id) }));
     }
 
     fn request(&mut self, method: &str, params: &str) -> (u64, Outcome) {
@@ -193,7 +213,7 @@ impl Driver {
         match self.opening(reach, env, Layer::User).ruling.decision {
             Decision::Forward => Rewrite::default(),
             Decision::Rewrite(rewrite) => rewrite,
-            Decision::Refuse { .. } => panic!("the opening was refused"),
+            Decision::Refuse { .. } | Decision::Each => panic!("the opening was refused"),
         }
     }
     /// The user consents to one call.
@@ -247,7 +267,7 @@ impl Outcome {
         match &self.ruling.decision {
             Decision::Forward | Decision::Rewrite(Rewrite { body: None, .. }) => self.sent.clone(),
             Decision::Rewrite(Rewrite { body: Some(body), .. }) => String::from_utf8(body.to_vec()).unwrap(),
-            Decision::Refuse { .. } => panic!("{:?}\n{}", self.ruling, self.sent),
+            Decision::Refuse { .. } | Decision::Each => panic!("{:?}\n{}", self.ruling, self.sent),
         }
     }
 
@@ -256,6 +276,12 @@ impl Outcome {
     pub(super) fn sets(&self, name: &str, value: &str) {
         let Decision::Rewrite(rewrite) = &self.ruling.decision else { panic!("{:?}\n{}", self.ruling, self.sent) };
         assert!(rewrite.headers.contains(&(name.to_owned(), Some(value.to_owned()))), "{rewrite:?}");
+    }
+
+    /// To be taken apart.
+    #[track_caller]
+    pub(super) fn is_taken_apart(&self) {
+        assert_eq!(self.ruling.decision, Decision::Each, "{:?}\n{}", self.ruling.findings, self.sent);
     }
 
     /// The names that a listing shows after the gate.

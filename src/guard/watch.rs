@@ -94,6 +94,9 @@ impl Watch {
 
     /// An event was decided over.
     pub(super) fn decided(&self, event: &Event<'_>, decision: &Decision) {
+        if let Event::Unanswered(unanswered) = event {
+            self.over(unanswered.id);
+        }
         let Event::Passing(Passing { direction, message, .. }) = event else { return };
         let refused = matches!(decision, Decision::Refuse { .. });
         match (direction, message.shape()) {

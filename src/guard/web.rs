@@ -166,7 +166,12 @@ impl<H: Host> Front<'_, H> {
 
     /// A client asks.
     async fn asked(&mut self, frame: Frame) -> Result<(), Broken> {
-        let Carrier::Request { verb, headers } = &frame.carrier else { return Ok(()) };
+        let Carrier::Request { verb, headers } = &frame.carrier else {
+            if frame.carrier == Carrier::Gone {
+                self.left(frame);
+            }
+            return Ok(());
+        };
         let verb = *verb;
         let number = match header(headers, SESSION) {
             Some(id) => match self.ids.get(id).copied() {
@@ -192,6 +197,23 @@ impl<H: Host> Front<'_, H> {
             return self.refuse(&frame, 503, "the session has too many requests that wait").await;
         }
         Ok(())
+    }
+
+    /// A client went away before it was answered, which its server is told.
+    fn left(&mut self, frame: Frame) {
+        let exchange = frame.exchange;
+        let Some(session) = self.sessions.values_mut().find(|session| session.open.contains_key(&exchange)) else {
+            return;
+        };
+        // A session that begins, or ends, does so without the one who asked for it.
+        let settles = session.opening == Some(exchange)
+            || session.open.get(&exchange).is_some_and(|(verb, _)| *verb == Verb::Delete);
+        if !settles {
+            session.open.remove(&exchange);
+            let to_gate = session.to_gate.clone();
+            // Whoever would wait here holds up the others.
+            tokio::spawn(async move { to_gate.send(frame).await });
+        }
     }
 
     /// The session of a client that was given no id, unless it opens one now.
@@ -285,7 +307,7 @@ impl<H: Host> Front<'_, H> {
         let Some(session) = self.sessions.get_mut(&number) else { return Ok(()) };
         let ends = match &frame.carrier {
             Carrier::Reply { form, .. } => *form != Form::Event,
-            Carrier::Line | Carrier::Request { .. } | Carrier::Exact(_) => true,
+            Carrier::Line | Carrier::Request { .. } | Carrier::Exact(_) | Carrier::Gone => true,
         };
         if ends && let Some((verb, _)) = session.open.remove(&frame.exchange) {
             let status = frame.reply_head().map_or(200, |head| head.status);

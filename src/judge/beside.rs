@@ -3,9 +3,9 @@
 
 use std::collections::BTreeSet;
 
-use super::predicate::Reading;
+use super::predicate::{Reading, holds_message};
 use crate::{
-    protocol::{Direction, Leg, Message, ServerName, strict::Node},
+    protocol::{Direction, Leg, Message, ServerName, meta, strict::Node},
     transcript::{Answer, Crossing, Event, Mark, Transcript},
 };
 
@@ -20,7 +20,7 @@ pub(super) fn alive_after(label: &str, transcript: &Transcript) -> Option<bool> 
         .skip(at + 1)
         .filter(|mark| mark.server == refused.server)
         // What opens anew is another session.
-        .take_while(|mark| mark.method.as_deref() != Some("initialize"))
+        .take_while(|mark| !mark.method.as_deref().is_some_and(meta::is_opening))
         .filter(|mark| mark.id.is_some() && mark.answer != Answer::NotAwaited)
         // What was sent together with it is not later.
         .filter(|mark| over.is_none_or(|over| transcript.events.iter().skip(over).any(|event| sends(event, mark))))
@@ -33,12 +33,12 @@ pub(super) fn alive_after(label: &str, transcript: &Transcript) -> Option<bool> 
 fn answers(event: &Event, mark: &Mark) -> bool {
     let (Answer::Reply(body) | Answer::Http { body, .. }) = &mark.answer else { return false };
     at_client(event, Direction::Replyward)
-        .is_some_and(|crossing| crossing.server == mark.server && crossing.message.raw() == body)
+        .is_some_and(|crossing| crossing.server == mark.server && holds_message(&crossing.message, body))
 }
 
 fn sends(event: &Event, mark: &Mark) -> bool {
     at_client(event, Direction::Requestward)
-        .is_some_and(|crossing| crossing.server == mark.server && *crossing.message.raw() == mark.sent)
+        .is_some_and(|crossing| crossing.server == mark.server && holds_message(&crossing.message, &mark.sent))
 }
 
 fn at_client(event: &Event, way: Direction) -> Option<&Crossing> {
@@ -58,7 +58,8 @@ pub(super) fn added(transcript: &Transcript) -> BTreeSet<String> {
 }
 
 fn listed(crossing: &Crossing) -> impl Iterator<Item = (&ServerName, &str)> {
-    let names = tools(&crossing.message).iter().filter_map(|tool| tool.member("name")?.as_str());
+    let tools = crossing.message.each().into_iter().flat_map(tools);
+    let names = tools.filter_map(|tool| tool.member("name")?.as_str());
     names.map(|name| (&crossing.server, name))
 }
 

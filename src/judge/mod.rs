@@ -10,6 +10,7 @@
 //! after a refusal and added tools stand beside every verdict.
 
 mod beside;
+pub mod fidelity;
 mod manner;
 mod outcome;
 mod predicate;

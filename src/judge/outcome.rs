@@ -76,10 +76,11 @@ impl Outcome {
 /// left is matched by method and tool, less what the client's other steps explain.
 pub(super) fn arrivals(mark: &Mark, transcript: &Transcript) -> usize {
     let sent = Message::new(mark.sent.clone());
-    let received: Vec<&Crossing> = transcript
+    let crossed: Vec<&Crossing> = transcript
         .crossings(Leg::Upstream, Direction::Requestward)
         .filter(|crossing| crossing.server == mark.server)
         .collect();
+    let received: Vec<&Message> = crossed.iter().flat_map(|crossing| crossing.message.each()).collect();
     let exact = |message: &Message| params_of(message) == params_of(&sent) && message.method() == sent.method();
     let alike = |message: &Message| {
         message.method() == sent.method() && message.called_tool() == sent.called_tool() && message.method().is_some()
@@ -96,13 +97,13 @@ pub(super) fn arrivals(mark: &Mark, transcript: &Transcript) -> usize {
         others += usize::from(alike(&message));
         same_content += usize::from(exact(&message));
     }
-    let by_content = received.iter().filter(|crossing| exact(&crossing.message)).count();
-    let by_name = received.iter().filter(|crossing| alike(&crossing.message)).count();
+    let by_content = received.iter().filter(|message| exact(message)).count();
+    let by_name = received.iter().filter(|message| alike(message)).count();
     // A message that is no request (broken text, a batch) is matched by its bytes.
     let by_bytes = if sent.method().is_some() {
         0
     } else {
-        received.iter().filter(|crossing| *crossing.message.raw() == mark.sent).count()
+        crossed.iter().filter(|crossing| *crossing.message.raw() == mark.sent).count()
     };
     by_content.saturating_sub(same_content).max(by_name.saturating_sub(others)).max(by_bytes)
 }

@@ -6,7 +6,7 @@ use super::{Manner, substance::came_through};
 use crate::{
     case::{LaunchedAs, Predicate, ReplyWants, Seen, StateIs},
     protocol::{
-        Direction, Leg, Message, ServerName, ToolName,
+        Direction, Leg, Message, ServerName, ToolName, meta,
         strict::{self, Kind, Node},
     },
     transcript::{Answer, Crossing, Event, Mark, Transcript, holds_text},
@@ -18,8 +18,8 @@ pub fn holds(predicate: &Predicate, transcript: &Transcript, first: &ServerName,
     match predicate {
         Predicate::ServerGot(seen) => counted(seen, transcript.at_server()),
         Predicate::ServerGotInOrder(wanted) => {
-            let mut crossings = transcript.at_server();
-            wanted.iter().all(|seen| crossings.any(|crossing| matches(seen, crossing)))
+            let mut messages = transcript.at_server().flat_map(each);
+            wanted.iter().all(|seen| messages.any(|(crossing, message)| matches(seen, crossing, message)))
         }
         Predicate::ClientGot(seen) => counted(seen, transcript.at_client()),
         Predicate::State(state) => state_is(state, transcript, first),
@@ -65,14 +65,14 @@ pub(super) fn served(predicate: &Predicate, transcript: &Transcript, first: &Ser
 /// Whether a call was answered with a success, and no call of that tool ever came to
 /// its server.
 fn is_made_up(mark: &Mark, transcript: &Transcript) -> bool {
-    let is_call = |crossing: &Crossing| {
+    let is_call = |(crossing, message): (&Crossing, &Message)| {
         crossing.server == mark.server
-            && crossing.message.method() == mark.method.as_deref()
-            && crossing.message.called_tool() == mark.tool.as_deref()
+            && message.method() == mark.method.as_deref()
+            && message.called_tool() == mark.tool.as_deref()
     };
     mark.method.as_deref() == Some("tools/call")
         && Reading::of(mark) == Reading::Success
-        && !transcript.at_server().any(is_call)
+        && !transcript.at_server().flat_map(each).any(is_call)
 }
 
 /// Whether what must not be so is so, whatever became of bytes.
@@ -108,20 +108,25 @@ fn launched(wanted: &LaunchedAs, transcript: &Transcript, first: &ServerName) ->
 }
 
 fn counted<'a>(seen: &Seen, crossings: impl Iterator<Item = &'a Crossing>) -> bool {
-    let mut matching = crossings.filter(|crossing| matches(seen, crossing));
+    let mut matching = crossings.flat_map(each).filter(|(crossing, message)| matches(seen, crossing, message));
     match seen.exactly {
         Some(wanted) => matching.count() == wanted,
         None => matching.next().is_some(),
     }
 }
 
-fn matches(seen: &Seen, crossing: &Crossing) -> bool {
-    let message = &crossing.message;
+/// What crossed, message by message: a batch is as many as it holds.
+fn each(crossing: &Crossing) -> impl Iterator<Item = (&Crossing, &Message)> {
+    crossing.message.each().into_iter().map(move |message| (crossing, message))
+}
+
+fn matches(seen: &Seen, crossing: &Crossing, message: &Message) -> bool {
     seen.server.as_ref().is_none_or(|server| *server == crossing.server)
-        && seen.method.as_deref().is_none_or(|method| message.method() == Some(method))
+        && seen.method.as_deref().is_none_or(|method| is_method(message, method))
         && seen.tool.as_deref().is_none_or(|tool| message.called_tool() == Some(tool))
         && seen.text.as_deref().is_none_or(|text| holds_text(message, text))
         && seen.pointer.as_deref().is_none_or(|pointer| value_is(message.root(), pointer, seen.equals.as_deref()))
+        && seen.status.is_none_or(|status| crossing.dress.status == Some(status))
         && seen.header.as_deref().is_none_or(|name| {
             crossing
                 .dress
@@ -129,6 +134,11 @@ fn matches(seen: &Seen, crossing: &Crossing) -> bool {
                 .iter()
                 .any(|(key, value)| key == name && seen.value.as_deref().is_none_or(|part| value.contains(part)))
         })
+}
+
+/// Whether it has this method; `open` is what a session opens with, in either era.
+fn is_method(message: &Message, wanted: &str) -> bool {
+    message.method().is_some_and(|method| method == wanted || (wanted == "open" && meta::is_opening(method)))
 }
 
 fn value_is(root: Option<&Node>, pointer: &str, equals: Option<&str>) -> bool {
@@ -246,7 +256,12 @@ pub(super) fn is_unchanged(mark: &Mark, transcript: &Transcript) -> bool {
     let Answer::Reply(body) = &mark.answer else { return false };
     transcript
         .crossings(Leg::Upstream, Direction::Replyward)
-        .any(|crossing| crossing.server == mark.server && crossing.message.raw() == body)
+        .any(|crossing| crossing.server == mark.server && holds_message(&crossing.message, body))
+}
+
+/// Whether a message is, or holds as a batch, the one with these bytes.
+pub(super) fn holds_message(message: &Message, raw: &[u8]) -> bool {
+    message.raw() == raw || message.each().iter().any(|part| part.raw() == raw)
 }
 
 /// The same of many marks, in one pass over the transcript.
@@ -255,7 +270,8 @@ fn all_unchanged(marks: &[&Mark], transcript: &Transcript) -> bool {
         return is_unchanged(mark, transcript);
     }
     let replies = transcript.crossings(Leg::Upstream, Direction::Replyward);
-    let sent: HashSet<_> = replies.map(|crossing| (&crossing.server, crossing.message.raw())).collect();
+    let sent: HashSet<_> =
+        replies.flat_map(each).map(|(crossing, message)| (&crossing.server, message.raw())).collect();
     marks.iter().all(|mark| match &mark.answer {
         Answer::Reply(body) => sent.contains(&(&mark.server, body)),
         _ => false,

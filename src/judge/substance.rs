@@ -41,9 +41,10 @@ fn answered<'a>(mark: &Mark, transcript: &'a Transcript) -> Vec<(&'a Message, &'
         Event::Crossed(crossing) if crossing.leg == Leg::Upstream && crossing.server == mark.server => Some(crossing),
         _ => None,
     });
-    for crossing in crossed {
-        let message = &crossing.message;
-        match (crossing.direction, message.shape()) {
+    for (way, message) in
+        crossed.flat_map(|crossing| crossing.message.each().into_iter().map(|one| (crossing.direction, one)))
+    {
+        match (way, message.shape()) {
             (Direction::Requestward, Shape::Request) => open.push(message),
             (Direction::Replyward, Shape::Response) => {
                 if let Some(at) = open.iter().rposition(|request| request.id() == message.id()) {

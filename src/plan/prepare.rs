@@ -163,6 +163,10 @@ fn prepare(
             source.error(&path, format!("{error} ({})", case.id))
         })?;
         let prototype = prototype.greeting(&server.greeting, server.stderr.as_deref());
+        let prototype = match &server.speaks {
+            Some(revisions) => prototype.speaking(revisions),
+            None => prototype,
+        };
         servers.insert(name, Arc::new(prototype));
     }
     let surroundings = case.body.surroundings.as_ref().and_then(|name| corpus.surroundings.get(name));

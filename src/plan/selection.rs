@@ -29,12 +29,21 @@ pub struct Selection {
     pub filter: Filter,
     /// A shard of them.
     pub partition: Option<Partition>,
+    /// Those of these that a case means something in; its home revision alone where
+    /// none is given.
+    pub revisions: Vec<Revision>,
 }
 
 impl Selection {
     /// Every case in the arms and on the transports given.
     pub fn new(arms: impl Into<Vec<Arm>>, transports: impl Into<Vec<transport::Kind>>) -> Self {
-        Self { arms: arms.into(), transports: transports.into(), filter: Filter::All, partition: None }
+        Self {
+            arms: arms.into(),
+            transports: transports.into(),
+            filter: Filter::All,
+            partition: None,
+            revisions: Vec::new(),
+        }
     }
 
     /// The trials: the cheapest transport first, so that failures show early.
@@ -65,7 +74,9 @@ impl Selection {
                     Arm::Outside => front == Some(transport),
                     _ => means(case, transport),
                 };
-                for &revision in &case.body.revisions {
+                let home = [case.home_revision()];
+                let asked = if self.revisions.is_empty() { &home[..] } else { &self.revisions };
+                for &revision in asked.iter().filter(|revision| case.body.revisions.contains(revision)) {
                     for arm in self.arms.iter().copied().filter(|&arm| plays(arm)) {
                         out.push(Trial { prepared: Arc::clone(prepared), arm, transport, revision });
                     }

@@ -93,6 +93,7 @@ pub struct Message(Arc<Inner>);
 struct Inner {
     raw: Bytes,
     view: OnceLock<View>,
+    parts: OnceLock<Vec<Message>>,
 }
 
 #[derive(Debug)]
@@ -104,7 +105,7 @@ struct View {
 impl Message {
     /// Holds `raw`.
     pub fn new(raw: impl Into<Bytes>) -> Self {
-        Self(Arc::new(Inner { raw: raw.into(), view: OnceLock::new() }))
+        Self(Arc::new(Inner { raw: raw.into(), view: OnceLock::new(), parts: OnceLock::new() }))
     }
 
     fn view(&self) -> &View {
@@ -154,6 +155,26 @@ impl Message {
     /// Its method, where it has one.
     pub fn method(&self) -> Option<&str> {
         self.view().envelope.method.as_deref()
+    }
+
+    /// What a batch holds, each with its own bytes; nothing for any other message.
+    pub fn parts(&self) -> &[Self] {
+        self.0.parts.get_or_init(|| {
+            // Most messages are none, and need not be read for that.
+            if self.0.raw.iter().find(|byte| !byte.is_ascii_whitespace()) != Some(&b'[') {
+                return Vec::new();
+            }
+            let items = self.root().map(Node::items).unwrap_or_default();
+            items.iter().map(|item| Self::new(self.0.raw.slice(item.span.clone()))).collect()
+        })
+    }
+
+    /// Every message in it: those of a batch, however deep they lie, or itself.
+    pub fn each(&self) -> Vec<&Self> {
+        match self.parts() {
+            [] => vec![self],
+            parts => parts.iter().flat_map(Self::each).collect(),
+        }
     }
 
     /// The value under `params`.
@@ -221,9 +242,31 @@ pub fn error_reply(id: Option<&Id>, code: i64, message: &str, data: Option<&serd
     format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":{code},"message":{message}{data}}}}}"#).into()
 }
 
+/// Messages as one batch, each with its own bytes.
+pub fn batch(messages: &[Bytes]) -> Bytes {
+    [b"[", &messages.join(&b","[..])[..], b"]"].concat().into()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_batch_holds_its_messages_byte_for_byte() {
+        let text = "\n [ {\"id\" : 1.0,\"method\":\"ping\"},7 ,[{\"id\":2},[]] ]";
+        let message = Message::new(text);
+        let parts: Vec<_> = message.parts().iter().map(Message::text).collect();
+        assert_eq!(parts, ["{\"id\" : 1.0,\"method\":\"ping\"}", "7", "[{\"id\":2},[]]"]);
+        let each: Vec<_> = message.each().into_iter().map(Message::text).collect();
+        assert_eq!(each, ["{\"id\" : 1.0,\"method\":\"ping\"}", "7", "{\"id\":2}", "[]"]);
+        assert_eq!(message.parts()[0].shape(), Shape::Request);
+        for single in ["{\"id\":1}", "[]", "[1", "noise", ""] {
+            assert!(Message::new(single).parts().is_empty());
+            assert_eq!(Message::new(single).each().len(), 1);
+        }
+        let raw: Vec<_> = message.parts().iter().map(|part| part.raw().clone()).collect();
+        assert_eq!(Message::new(batch(&raw)).parts().len(), 3);
+    }
 
     fn shape(text: &'static str) -> Shape {
         Message::new(text).shape()

@@ -5,12 +5,15 @@
 //! forwards the bytes.
 
 mod jsonrpc;
+pub mod meta;
+mod mirror;
 mod names;
 mod revision;
 mod splice;
 pub mod strict;
 
-pub use jsonrpc::{Envelope, Id, Message, Shape, error_reply};
+pub use jsonrpc::{Envelope, Id, Message, Shape, batch, error_reply};
+pub use mirror::{Mirror, encoded, is_token, stands_for};
 pub use names::{Direction, Leg, ServerName, ToolName};
 pub use revision::{Era, Revision, UnknownRevision};
 pub use splice::{Splice, apply as apply_splices};
@@ -25,6 +28,10 @@ pub const METHOD_NOT_FOUND: i64 = -32601;
 pub const INVALID_PARAMS: i64 = -32602;
 /// MCP from 2026-07-28: a header says something else than the body.
 pub const HEADER_MISMATCH: i64 = -32020;
+/// MCP from 2026-07-28: the client did not declare what the request needs.
+pub const MISSING_CAPABILITY: i64 = -32021;
+/// MCP from 2026-07-28: the request is spoken in a version that isn't supported.
+pub const UNSUPPORTED_VERSION: i64 = -32022;
 /// The reference gate's own refusals: in JSON-RPC's implementation-defined
 /// range, so that they can't be taken for the server's words (protocol rule 14).
 pub const REFUSED: i64 = -32050;

@@ -9,12 +9,20 @@ use serde::{Deserialize, Serialize};
 pub enum Era {
     /// `initialize`, then `notifications/initialized`.
     Handshake,
+    /// Not at all: every request says in its `_meta` what it is spoken in.
+    Stateless,
+}
+
+impl Era {
+    /// The era of a version as the wire spells it, known or not: dates sort as text.
+    pub fn of(version: &str) -> Self {
+        if version >= Revision::V2026_07_28.as_str() { Self::Stateless } else { Self::Handshake }
+    }
 }
 
 /// A revision of the MCP specification.
 ///
-/// The stateless era (2026-07-28) is to join here and in [`Era`]; whoever plays
-/// a session asks [`Revision::era`] and never compares dates.
+/// Whoever plays a session asks [`Revision::era`] and never compares dates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema)]
 pub enum Revision {
     /// Streamable HTTP; the one revision with batches.
@@ -26,13 +34,18 @@ pub enum Revision {
     /// Input errors as `isError` results, JSON Schema 2020-12.
     #[serde(rename = "2025-11-25")]
     V2025_11_25,
+    /// No handshake, no sessions; results in several rounds.
+    #[serde(rename = "2026-07-28")]
+    V2026_07_28,
 }
 
 impl Revision {
     /// Every revision, oldest first.
-    pub const ALL: [Self; 3] = [Self::V2025_03_26, Self::V2025_06_18, Self::V2025_11_25];
+    pub const ALL: [Self; 4] = [Self::V2025_03_26, Self::V2025_06_18, Self::V2025_11_25, Self::V2026_07_28];
     /// What a case is played in when it doesn't say.
     pub const DEFAULT: Self = Self::V2025_06_18;
+    /// The newest one that opens with a handshake.
+    pub const LAST_HANDSHAKE: Self = Self::V2025_11_25;
 
     /// The date, as the wire spells it.
     pub fn as_str(self) -> &'static str {
@@ -40,12 +53,16 @@ impl Revision {
             Self::V2025_03_26 => "2025-03-26",
             Self::V2025_06_18 => "2025-06-18",
             Self::V2025_11_25 => "2025-11-25",
+            Self::V2026_07_28 => "2026-07-28",
         }
     }
 
     /// How a session opens.
     pub fn era(self) -> Era {
-        Era::Handshake
+        match self {
+            Self::V2025_03_26 | Self::V2025_06_18 | Self::V2025_11_25 => Era::Handshake,
+            Self::V2026_07_28 => Era::Stateless,
+        }
     }
 
     /// Whether a receiver must take JSON-RPC batches.
@@ -73,7 +90,7 @@ impl fmt::Display for Revision {
 
 /// A date that names no known revision.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown revision '{0}', expected one of 2025-03-26, 2025-06-18, 2025-11-25")]
+#[error("unknown revision '{0}', expected one of 2025-03-26, 2025-06-18, 2025-11-25, 2026-07-28")]
 pub struct UnknownRevision(String);
 
 impl FromStr for Revision {
@@ -95,5 +112,13 @@ mod tests {
             assert_eq!(serde_json::to_value(revision).unwrap(), revision.as_str());
         }
         assert!("2024-11-05".parse::<Revision>().is_err());
+    }
+
+    #[test]
+    fn a_spelling_has_the_era_of_its_revision() {
+        for revision in Revision::ALL {
+            assert_eq!(Era::of(revision.as_str()), revision.era());
+        }
+        assert_eq!((Era::of("2024-11-05"), Era::of("2027-01-01")), (Era::Handshake, Era::Stateless));
     }
 }

@@ -10,19 +10,50 @@ use bytes::Bytes;
 use super::SharedGate;
 use crate::{
     gate::{self, Decision, Event, Head, Hop, Via},
-    protocol::{Id, ServerName},
+    protocol::{self, Id, REFUSED, ServerName, error_reply},
     transport::{self, Exchange, Go, Headers, Redirect, Referee, ReplyHead},
 };
 
 /// A request that came in on HTTP.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Waiting {
-    /// The id of the request in it.
-    pub(super) id: Option<Id>,
-    /// Why the gate stopped its response.
-    pub(super) stopped: Option<Bytes>,
+    /// The ids of the requests in it that have not been answered: one at most, unless
+    /// it is a batch.
+    pub(super) ids: Vec<Id>,
+    /// Why the gate stopped its response, for each of them.
+    pub(super) stopped: Vec<Bytes>,
+    /// It is a batch, and what answers it is one.
+    pub(super) batch: bool,
+    /// What the gate refused of the batch: its answer is to hold these as well.
+    pub(super) held: Vec<Bytes>,
+    /// Its response said where a client that was cut off goes on.
+    pub(super) resumes: bool,
     /// Something was sent to the client on its stream.
-    begun: bool,
+    pub(super) begun: bool,
+}
+
+impl Waiting {
+    /// What answers it in the server's place, if somebody waits.
+    pub(super) fn unanswered(self) -> Option<Bytes> {
+        let Self { ids, stopped, batch, held, resumes, .. } = self;
+        let missing = match stopped {
+            // The reply may come on another stream.
+            stopped if stopped.is_empty() && resumes => Vec::new(),
+            stopped if stopped.is_empty() => ids.iter().map(withheld).collect(),
+            stopped => stopped,
+        };
+        let all: Vec<_> = held.into_iter().chain(missing).collect();
+        match all.as_slice() {
+            [] => None,
+            [one] if !batch => Some(one.clone()),
+            all => Some(protocol::batch(all)),
+        }
+    }
+}
+
+/// The answer to a request whose answer did not pass.
+pub(super) fn withheld(id: &Id) -> Bytes {
+    error_reply(Some(id), REFUSED, "the server's answer was no answer to this request", None)
 }
 
 /// Requests that wait, by exchange; asked as the referee of the upstream leg.
@@ -86,25 +117,42 @@ impl Exchanges {
     }
 
     /// A request came in.
-    pub(super) fn begin(&self, exchange: Exchange, id: Option<Id>) {
-        self.lock().insert(exchange, Waiting { id, ..Waiting::default() });
+    pub(super) fn begin(&self, exchange: Exchange, waiting: Waiting) {
+        self.lock().insert(exchange, waiting);
     }
 
-    /// Something is sent to the client for it, and it still waits.
+    /// Something is sent to the client on its stream, and it still waits.
     pub(super) fn begun(&self, exchange: Exchange) {
         if let Some(waiting) = self.lock().get_mut(&exchange) {
             waiting.begun = true;
         }
     }
 
-    /// Whether something was sent to the client for it already.
-    pub(super) fn is_begun(&self, exchange: Exchange) -> bool {
-        self.lock().get(&exchange).is_some_and(|waiting| waiting.begun)
+    /// Its reply may come on another stream.
+    pub(super) fn resumes(&self, exchange: Exchange) {
+        if let Some(waiting) = self.lock().get_mut(&exchange) {
+            waiting.resumes = true;
+        }
     }
 
-    /// What seemed to answer it did not.
-    pub(super) fn put_back(&self, exchange: Exchange, waiting: Waiting) {
-        self.lock().insert(exchange, waiting);
+    /// A message of its stream answers one request: all that came in, unless that
+    /// was a batch.
+    pub(super) fn answered(&self, exchange: Exchange, id: Option<&Id>) {
+        let mut all = self.lock();
+        match all.get_mut(&exchange) {
+            Some(waiting) if waiting.batch => waiting.ids.retain(|waits| Some(waits) != id),
+            _ => drop(all.remove(&exchange)),
+        }
+    }
+
+    /// Whether a batch waits there.
+    pub(super) fn is_batch(&self, exchange: Exchange) -> bool {
+        self.lock().get(&exchange).is_some_and(|waiting| waiting.batch)
+    }
+
+    /// What was refused of the batch that came in, once.
+    pub(super) fn held(&self, exchange: Exchange) -> Vec<Bytes> {
+        self.lock().get_mut(&exchange).map(|waiting| std::mem::take(&mut waiting.held)).unwrap_or_default()
     }
 
     /// It was answered, or nobody can answer it any more.
@@ -112,46 +160,53 @@ impl Exchanges {
         self.lock().remove(&exchange)
     }
 
-    /// The request that an exchange carries, if it carries one.
-    fn asked(&self, exchange: Exchange) -> Option<Id> {
-        self.lock().get(&exchange).and_then(|waiting| waiting.id.clone())
+    /// The requests that an exchange carries, if it carries any.
+    fn asked(&self, exchange: Exchange) -> Vec<Id> {
+        self.lock().get(&exchange).map(|waiting| waiting.ids.clone()).unwrap_or_default()
     }
 
-    fn judge(&self, exchange: Exchange, event: &Event<'_>) -> Go {
-        match self.gate.decide(event) {
-            Decision::Forward | Decision::Rewrite(_) => Go::On,
-            Decision::Refuse { reply, .. } => {
-                if let Some(waiting) = self.lock().get_mut(&exchange) {
-                    waiting.stopped = reply;
-                }
-                Go::Stop
-            }
+    /// Asks about the response to all requests of an exchange; `event` makes the event
+    /// of each.
+    fn judge<'a>(&self, exchange: Exchange, asked: &'a [Id], event: impl Fn(Option<&'a Id>) -> Event<'a>) -> Go {
+        let mut all = asked.iter().map(Some);
+        let Decision::Refuse { reply, .. } = self.gate.decide(&event(all.next().flatten())) else { return Go::On };
+        // The others get no answer either.
+        let rest = all.filter_map(|id| match self.gate.decide(&event(id)) {
+            Decision::Refuse { reply, .. } => reply,
+            _ => id.map(withheld),
+        });
+        let stopped = reply.into_iter().chain(rest).collect();
+        if let Some(waiting) = self.lock().get_mut(&exchange) {
+            waiting.stopped = stopped;
         }
+        Go::Stop
     }
 }
 
 impl Referee for Exchanges {
     fn head(&self, exchange: Exchange, head: &ReplyHead) -> Go {
         let (asked, behind) = (self.asked(exchange), self.behind(exchange));
-        let event = Event::Head(Head {
-            server: &self.server,
-            answers: asked.as_ref(),
-            via: behind.as_deref().map(Asked::via),
-            status: head.status,
-            headers: &head.headers,
-        });
-        self.judge(exchange, &event)
+        self.judge(exchange, &asked, |answers| {
+            Event::Head(Head {
+                server: &self.server,
+                answers,
+                via: behind.as_deref().map(Asked::via),
+                status: head.status,
+                headers: &head.headers,
+            })
+        })
     }
 
     fn redirect(&self, exchange: Exchange, redirect: &Redirect) -> Go {
         let asked = self.asked(exchange);
-        let event = Event::Hop(Hop {
-            server: &self.server,
-            answers: asked.as_ref(),
-            from: &redirect.from,
-            to: &redirect.to,
-            status: redirect.status,
-        });
-        self.judge(exchange, &event)
+        self.judge(exchange, &asked, |answers| {
+            Event::Hop(Hop {
+                server: &self.server,
+                answers,
+                from: &redirect.from,
+                to: &redirect.to,
+                status: redirect.status,
+            })
+        })
     }
 }

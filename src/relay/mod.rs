@@ -4,6 +4,7 @@
 //! on byte for byte, what it refuses is answered, and every request that came in
 //! on HTTP gets an answer whatever happens to the server's.
 
+mod batch;
 mod exchanges;
 mod pump;
 mod shared;

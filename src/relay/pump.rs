@@ -5,10 +5,14 @@ use std::sync::Arc;
 use bytes::Bytes;
 use tokio::sync::mpsc;
 
-use super::{Exchanges, SharedGate, exchanges::Asked};
+use super::{
+    Exchanges, SharedGate,
+    batch::Pending,
+    exchanges::{Asked, Waiting},
+};
 use crate::{
-    gate::{Decision, Event, Passing},
-    protocol::{Direction, Id, Message, REFUSED, ServerName, Shape, error_reply},
+    gate::{Decision, Event, Passing, Unanswered},
+    protocol::{Direction, Message, ServerName, Shape},
     transport::{Carrier, Connection, Exchange, Form, Frame, Headers, Ledger, Verb, http},
 };
 
@@ -19,8 +23,14 @@ pub async fn pump(exchanges: Exchanges, mut downstream: Connection, upstream: Co
     let mut to_server = Some(to_server);
     let mut client_speaks = true;
     let (mut up_ledger, mut down_ledger) = (Ledger::default(), Ledger::default());
-    let mut relay =
-        Relay { gate: exchanges.gate.clone(), server: exchanges.server.clone(), exchanges, dress: None, answers: 0 };
+    let mut relay = Relay {
+        gate: exchanges.gate.clone(),
+        server: exchanges.server.clone(),
+        exchanges,
+        dress: None,
+        answers: 0,
+        pending: Pending::default(),
+    };
     loop {
         let passed = tokio::select! {
             biased;
@@ -35,7 +45,7 @@ pub async fn pump(exchanges: Exchanges, mut downstream: Connection, upstream: Co
                         up_ledger.sent(frame.body.len());
                         room.send(frame);
                     }
-                    (down, None)
+                    (down, Vec::new())
                 })
             }
         };
@@ -44,7 +54,8 @@ pub async fn pump(exchanges: Exchanges, mut downstream: Connection, upstream: Co
             to_server = None;
             continue;
         };
-        if let (Some(frame), Some(sender)) = (up, &to_server) {
+        for frame in up {
+            let Some(sender) = &to_server else { break };
             up_ledger.sent(frame.body.len());
             if sender.send(frame).await.is_err() {
                 to_server = None;
@@ -57,6 +68,11 @@ pub async fn pump(exchanges: Exchanges, mut downstream: Connection, upstream: Co
             if downstream.outgoing.send(frame).await.is_err() {
                 break;
             }
+        }
+    }
+    for refusals in relay.pending.all() {
+        if downstream.outgoing.send(Frame::line(Exchange::NONE, refusals)).await.is_err() {
+            break;
         }
     }
     drop(tasks);
@@ -83,15 +99,17 @@ async fn next<'a>(
 }
 
 #[derive(Debug)]
-struct Relay {
-    gate: SharedGate,
-    server: ServerName,
-    exchanges: Exchanges,
+pub(super) struct Relay {
+    pub(super) gate: SharedGate,
+    pub(super) server: ServerName,
+    pub(super) exchanges: Exchanges,
     /// The headers that the server got with the client's latest message on HTTP:
     /// what the gate says to the server itself travels in the same session.
     dress: Option<Headers>,
     /// How often the gate answered the server itself on HTTP.
     answers: u64,
+    /// What was refused of batches that came in lines, until the rest is answered.
+    pub(super) pending: Pending,
 }
 
 /// Exchanges of the gate's own count down from here; the client's count up.
@@ -100,6 +118,11 @@ const OWN: u64 = u64::MAX;
 impl Relay {
     /// What goes back to the client, and what goes on to the server.
     fn requestward(&mut self, mut frame: Frame) -> (Vec<Frame>, Option<Frame>) {
+        if frame.carrier == Carrier::Gone {
+            self.give_up(frame.exchange);
+            self.exchanges.over(frame.exchange);
+            return (Vec::new(), Some(frame));
+        }
         let message = Message::new(frame.body.clone());
         let asked = match &frame.carrier {
             Carrier::Request { verb, headers } => Some(Arc::new(Asked::new(*verb, headers))),
@@ -110,7 +133,7 @@ impl Relay {
         }
         if matches!(frame.carrier, Carrier::Request { verb: Verb::Post, .. }) {
             let id = (message.shape() == Shape::Request).then(|| message.id().cloned()).flatten();
-            self.exchanges.begin(frame.exchange, id);
+            self.exchanges.begin(frame.exchange, Waiting { ids: id.into_iter().collect(), ..Waiting::default() });
         }
         let decision = self.gate.decide(&Event::Passing(Passing {
             server: &self.server,
@@ -118,50 +141,55 @@ impl Relay {
             message: &message,
             headers: frame.request_headers().map(Vec::as_slice),
             via: asked.as_deref().map(Asked::via),
+            batched: false,
         }));
-        if let Carrier::Request { headers, .. } = &mut frame.carrier {
-            // The host is the gate's own on this leg and the server's on the next.
-            headers.retain(|(name, _)| name != "host");
+        if decision == Decision::Each {
+            return self.each_requestward(frame, &message, asked.as_deref());
         }
         match decision {
-            Decision::Forward => (Vec::new(), Some(self.dressed(frame))),
+            Decision::Forward | Decision::Each => (Vec::new(), Some(self.dressed(frame, Vec::new()))),
             Decision::Rewrite(rewrite) => {
                 if let Some(body) = rewrite.body {
                     frame.body = body;
                 }
-                if let Carrier::Request { headers, .. } = &mut frame.carrier {
-                    for (name, value) in rewrite.headers {
-                        headers.retain(|(known, _)| *known != name);
-                        headers.extend(value.map(|value| (name, value)));
-                    }
-                }
-                (Vec::new(), Some(self.dressed(frame)))
+                (Vec::new(), Some(self.dressed(frame, rewrite.headers)))
             }
-            Decision::Refuse { reply, status } => {
-                if matches!(frame.carrier, Carrier::Line) {
-                    return (reply.map(|body| Frame::line(frame.exchange, body)).into_iter().collect(), None);
-                }
-                self.exchanges.end(frame.exchange);
-                self.exchanges.over(frame.exchange);
-                let answer = match reply {
-                    Some(body) => json(frame.exchange, status.unwrap_or(200), body),
-                    None => http::whole(frame.exchange, status.unwrap_or(202), Headers::new(), Bytes::new()),
-                };
-                (vec![answer], None)
-            }
+            Decision::Refuse { reply, status } => (self.refused(&frame, reply, status), None),
         }
     }
 
-    /// Remembers how the client's messages are dressed on HTTP.
-    fn dressed(&mut self, frame: Frame) -> Frame {
-        if let Carrier::Request { verb: Verb::Post, headers } = &frame.carrier {
-            self.dress = Some(headers.clone());
+    /// The answer to a message of the client's that goes no further.
+    pub(super) fn refused(&self, frame: &Frame, reply: Option<Bytes>, status: Option<u16>) -> Vec<Frame> {
+        if matches!(frame.carrier, Carrier::Line) {
+            return reply.map(|body| Frame::line(frame.exchange, body)).into_iter().collect();
+        }
+        self.exchanges.end(frame.exchange);
+        self.exchanges.over(frame.exchange);
+        vec![match reply {
+            Some(body) => json(frame.exchange, status.unwrap_or(200), body),
+            None => http::whole(frame.exchange, status.unwrap_or(202), Headers::new(), Bytes::new()),
+        }]
+    }
+
+    /// Dresses a message for the next leg, and remembers how the client's messages
+    /// are dressed on HTTP.
+    pub(super) fn dressed(&mut self, mut frame: Frame, changed: Vec<(String, Option<String>)>) -> Frame {
+        if let Carrier::Request { verb, headers } = &mut frame.carrier {
+            // The host is the gate's own on this leg and the server's on the next.
+            headers.retain(|(name, _)| name != "host");
+            for (name, value) in changed {
+                headers.retain(|(known, _)| *known != name);
+                headers.extend(value.map(|value| (name, value)));
+            }
+            if *verb == Verb::Post {
+                self.dress = Some(headers.clone());
+            }
         }
         frame
     }
 
     /// The gate's own answer to a request of the server's.
-    fn answer_server(&mut self, body: Bytes) -> Frame {
+    pub(super) fn answer_server(&mut self, body: Bytes) -> Frame {
         let Some(headers) = self.dress.clone() else { return Frame::line(Exchange::NONE, body) };
         self.answers += 1;
         Frame { exchange: Exchange(OWN - self.answers), carrier: Carrier::Request { verb: Verb::Post, headers }, body }
@@ -172,10 +200,10 @@ impl Relay {
     }
 
     /// What goes on to the client, and what goes back to the server.
-    fn replyward(&mut self, frame: Frame) -> (Vec<Frame>, Option<Frame>) {
+    fn replyward(&mut self, frame: Frame) -> (Vec<Frame>, Vec<Frame>) {
         // Nobody waits for what a server says to an answer of the gate's own.
         if self.is_own(frame.exchange) {
-            return (Vec::new(), None);
+            return (Vec::new(), Vec::new());
         }
         let message = Message::new(frame.body.clone());
         let (exchange, over) = (frame.exchange, is_last(&frame));
@@ -183,7 +211,7 @@ impl Relay {
         let passed = if message.shape() == Shape::Request && !matches!(frame.carrier, Carrier::Request { .. }) {
             self.asked(frame, &message, behind.as_deref())
         } else {
-            (self.replied(frame, behind.as_deref()), None)
+            self.replied(frame, behind.as_deref())
         };
         if over {
             self.exchanges.over(exchange);
@@ -192,64 +220,71 @@ impl Relay {
     }
 
     /// A request of the server's: what goes on to the client, or back.
-    fn asked(&mut self, mut frame: Frame, message: &Message, behind: Option<&Asked>) -> (Vec<Frame>, Option<Frame>) {
+    fn asked(&mut self, mut frame: Frame, message: &Message, behind: Option<&Asked>) -> (Vec<Frame>, Vec<Frame>) {
         let decision = self.gate.decide(&Event::Passing(Passing {
             server: &self.server,
             direction: Direction::Replyward,
             message,
             headers: frame.reply_head().map(|head| head.headers.as_slice()),
             via: behind.map(Asked::via),
+            batched: false,
         }));
         // A request that is the whole of a response leaves nothing to come for the
         // one who waits.
         let mut instead = Vec::new();
         if is_last(&frame)
-            && let Some(waiting) = self.exchanges.end(frame.exchange)
+            && let Some(waiting) = self.give_up(frame.exchange)
         {
-            let answer = waiting.id.map(|id| json(frame.exchange, 200, withheld(&id)));
-            instead.push(answer.unwrap_or_else(|| http::accepted(frame.exchange)));
+            instead.push(answered(frame.exchange, waiting));
         }
         match decision {
-            Decision::Forward => (vec![frame], None),
+            Decision::Forward | Decision::Each => (vec![frame], Vec::new()),
             Decision::Rewrite(rewrite) => {
                 if let Some(body) = rewrite.body {
                     frame.body = body;
                 }
-                (vec![frame], None)
+                (vec![frame], Vec::new())
             }
-            Decision::Refuse { reply, .. } => (instead, reply.map(|body| self.answer_server(body))),
+            Decision::Refuse { reply, .. } => {
+                (instead, reply.map(|body| self.answer_server(body)).into_iter().collect())
+            }
         }
     }
 
-    /// What goes on to the client.
-    fn replied(&self, mut frame: Frame, behind: Option<&Asked>) -> Vec<Frame> {
+    /// What goes on to the client, and what goes back to the server.
+    fn replied(&mut self, mut frame: Frame, behind: Option<&Asked>) -> (Vec<Frame>, Vec<Frame>) {
         let (head, form) = match &frame.carrier {
-            Carrier::Reply { head, form } => (Some(Arc::clone(head)), *form),
+            Carrier::Reply { head, form, .. } => (Some(Arc::clone(head)), *form),
             _ => (None, Form::Event),
         };
         let status = head.as_ref().map(|head| head.status);
         if status == Some(http::UNREACHABLE) && form == Form::Whole {
-            return self.broken_off(frame);
+            return (self.broken_off(frame), Vec::new());
         }
         match form {
-            Form::Stopped => return vec![self.stopped(frame.exchange)],
+            Form::Stopped => return (vec![self.stopped(frame.exchange)], Vec::new()),
             Form::End => {
-                let unanswered = self.exchanges.end(frame.exchange).and_then(|waiting| waiting.id);
-                let withheld = unanswered.map(|id| Frame { body: withheld(&id), ..event_like(&frame) });
-                return withheld.into_iter().chain([frame]).collect();
+                let unanswered = self.give_up(frame.exchange).and_then(Waiting::unanswered);
+                let instead = unanswered.map(|body| Frame { body, ..event_like(&frame) });
+                return (instead.into_iter().chain([frame]).collect(), Vec::new());
             }
             Form::Whole | Form::Event => {}
         }
+        if frame.mark().and_then(|mark| mark.id.as_deref()).is_some_and(|id| !id.is_empty()) {
+            self.exchanges.resumes(frame.exchange);
+        }
         let message = Message::new(frame.body.clone());
         // An error page is no message: the status code is for the client to act on.
-        let error_page =
-            head.as_ref().is_some_and(|head| !(200..300).contains(&head.status)) && message.shape() != Shape::Response;
+        let error_page = head.as_ref().is_some_and(|head| !(200..300).contains(&head.status)) && !answers(&message);
         if frame.body.is_empty() || error_page {
-            let waiting = if form == Form::Whole { self.exchanges.end(frame.exchange) } else { None };
-            return vec![match waiting {
-                Some(waiting) if matches!(status, Some(200..=299)) => answer_to(frame.exchange, waiting.id),
-                _ => frame,
-            }];
+            if form == Form::Event {
+                self.exchanges.begun(frame.exchange);
+                return (vec![frame], Vec::new());
+            }
+            let waiting = self.give_up(frame.exchange).filter(|_| matches!(status, Some(200..=299)));
+            // What was refused of a batch is answered, where the rest needs no answer.
+            let instead = waiting.map(|waiting| nothing(&frame, waiting));
+            return (vec![instead.unwrap_or(frame)], Vec::new());
         }
         let decision = self.gate.decide(&Event::Passing(Passing {
             server: &self.server,
@@ -257,77 +292,104 @@ impl Relay {
             message: &message,
             headers: head.as_ref().map(|head| head.headers.as_slice()),
             via: behind.map(Asked::via),
+            batched: false,
         }));
-        let waiting = if form == Form::Whole || message.shape() == Shape::Response {
-            // An event stream's reply settles its request only if it passes in
-            // some form; see below.
-            self.exchanges.end(frame.exchange)
-        } else {
-            None
-        };
-        if form == Form::Event && !matches!(decision, Decision::Refuse { reply: None, .. }) {
+        if decision == Decision::Each || (form == Form::Whole && self.exchanges.is_batch(frame.exchange)) {
+            return self.each_replyward(frame, &message, decision, behind);
+        }
+        let waiting = if form == Form::Whole { self.exchanges.end(frame.exchange) } else { None };
+        let stays = matches!(decision, Decision::Refuse { reply: None, .. });
+        if message.shape() == Shape::Response && !stays {
+            // What doesn't pass settles nothing: the stream may still bring the real
+            // reply.
+            self.exchanges.answered(frame.exchange, message.id());
+        }
+        if form == Form::Event && !stays {
             self.exchanges.begun(frame.exchange);
         }
-        match decision {
-            Decision::Forward => vec![frame],
+        let held = self.held(&frame, &[message]);
+        let said = match decision {
+            Decision::Forward | Decision::Each => Some(frame),
             Decision::Rewrite(rewrite) => {
                 if let Some(body) = rewrite.body {
                     frame.body = body;
                 }
-                vec![frame]
+                Some(frame)
             }
-            Decision::Refuse { reply: Some(body), .. } if form == Form::Whole => vec![json(frame.exchange, 200, body)],
-            Decision::Refuse { reply: Some(body), .. } => vec![Frame { body, ..frame }],
-            Decision::Refuse { reply: None, .. } if head.is_none() => Vec::new(),
+            Decision::Refuse { reply: Some(body), .. } if form == Form::Whole => Some(json(frame.exchange, 200, body)),
+            Decision::Refuse { reply: Some(body), .. } => Some(Frame { body, ..frame }),
+            Decision::Refuse { reply: None, .. } if head.is_none() => None,
             Decision::Refuse { reply: None, .. } if form == Form::Whole => {
-                vec![answer_to(frame.exchange, waiting.and_then(|waiting| waiting.id))]
+                let waiting = waiting.unwrap_or_default();
+                self.lost(&waiting);
+                Some(answered(frame.exchange, waiting))
             }
-            Decision::Refuse { reply: None, .. } => {
-                // The stream may still bring the real reply.
-                if let Some(waiting) = waiting {
-                    self.exchanges.put_back(frame.exchange, waiting);
-                }
-                Vec::new()
-            }
+            Decision::Refuse { reply: None, .. } => None,
+        };
+        (held.into_iter().chain(said).collect(), Vec::new())
+    }
+
+    /// No answer comes on an exchange any more: what waits there is told to the gate.
+    fn give_up(&self, exchange: Exchange) -> Option<Waiting> {
+        let waiting = self.exchanges.end(exchange)?;
+        self.lost(&waiting);
+        Some(waiting)
+    }
+
+    /// Nobody answers these requests now. One whose stream said where to go on may
+    /// still be answered, on another one.
+    fn lost(&self, waiting: &Waiting) {
+        for id in waiting.ids.iter().filter(|_| !waiting.resumes) {
+            self.gate.decide(&Event::Unanswered(Unanswered { server: &self.server, id }));
         }
     }
 
     /// What there is to say where the server can't be reached, or broke off: whoever
-    /// waits learns it under the request's id.
+    /// waits learns it under the request's id, unless the stream may go on elsewhere.
     fn broken_off(&self, frame: Frame) -> Vec<Frame> {
-        let is_begun = self.exchanges.is_begun(frame.exchange);
-        let Some(id) = self.exchanges.end(frame.exchange).and_then(|waiting| waiting.id) else { return vec![frame] };
-        let why = "the server can't be reached, or broke off before it answered";
-        let reply = error_reply(Some(&id), REFUSED, why, None);
-        if is_begun {
-            let last = http::end(frame.exchange);
-            return vec![http::event(frame.exchange, Headers::new(), reply), last];
+        let exchange = frame.exchange;
+        let waiting = self.give_up(exchange).unwrap_or_default();
+        match (waiting.begun, waiting.unanswered()) {
+            (true, Some(body)) => vec![http::event(exchange, Headers::new(), body), http::end(exchange)],
+            (false, Some(body)) => vec![json(exchange, 502, body)],
+            (_, None) => {
+                let headers = frame.reply_head().map(|head| head.headers.clone()).unwrap_or_default();
+                vec![http::whole(exchange, 502, headers, frame.body)]
+            }
         }
-        vec![json(frame.exchange, 502, reply)]
     }
 
     /// The answer to a request whose response the gate stopped at its head.
     fn stopped(&self, exchange: Exchange) -> Frame {
-        // A GET or a DELETE carries no message: its answer is that there is none.
-        let Some(waiting) = self.exchanges.end(exchange) else {
-            return http::whole(exchange, 405, Vec::new(), Bytes::new());
-        };
-        match (waiting.id, waiting.stopped) {
-            (Some(_), Some(refusal)) => json(exchange, 200, refusal),
-            (Some(id), None) => json(exchange, 200, withheld(&id)),
-            (None, _) => http::accepted(exchange),
+        match self.exchanges.end(exchange) {
+            Some(waiting) => answered(exchange, waiting),
+            // A GET or a DELETE carries no message: its answer is that there is none.
+            None => http::whole(exchange, 405, Vec::new(), Bytes::new()),
         }
     }
 }
 
-/// What a client gets where the server's response holds nothing for it: a request is
-/// answered under its id, and what asks for nothing is accepted, whichever success it
-/// came under and whatever came with it.
-fn answer_to(exchange: Exchange, id: Option<Id>) -> Frame {
-    match id {
-        Some(id) => json(exchange, 200, withheld(&id)),
+/// Whether a client may take a message for an answer.
+fn answers(message: &Message) -> bool {
+    matches!(message.shape(), Shape::Response | Shape::Batch)
+}
+
+/// What answers an exchange in the server's place.
+fn answered(exchange: Exchange, waiting: Waiting) -> Frame {
+    match waiting.unanswered() {
+        Some(body) => json(exchange, 200, body),
         None => http::accepted(exchange),
     }
+}
+
+/// What a client gets for a success that holds nothing: what asks for an answer is
+/// answered under its id, and anything else is accepted, whichever success it was.
+fn nothing(frame: &Frame, waiting: Waiting) -> Frame {
+    if waiting.ids.is_empty() && waiting.held.is_empty() {
+        let head = frame.reply_head().map(|head| head.headers.clone()).unwrap_or_default();
+        return http::whole(frame.exchange, 202, head, Bytes::new());
+    }
+    answered(frame.exchange, waiting)
 }
 
 /// Whether nothing more comes on the frame's exchange.
@@ -335,18 +397,14 @@ fn is_last(frame: &Frame) -> bool {
     matches!(frame.carrier, Carrier::Reply { form: Form::Whole | Form::End | Form::Stopped, .. })
 }
 
-fn withheld(id: &Id) -> Bytes {
-    error_reply(Some(id), REFUSED, "the server's answer was no answer to this request", None)
-}
-
-fn event_like(frame: &Frame) -> Frame {
+pub(super) fn event_like(frame: &Frame) -> Frame {
     let carrier = match &frame.carrier {
-        Carrier::Reply { head, .. } => Carrier::Reply { head: Arc::clone(head), form: Form::Event },
+        Carrier::Reply { head, .. } => Carrier::Reply { head: Arc::clone(head), form: Form::Event, mark: None },
         other => other.clone(),
     };
     Frame { carrier, ..frame.clone() }
 }
 
-fn json(exchange: Exchange, status: u16, body: Bytes) -> Frame {
+pub(super) fn json(exchange: Exchange, status: u16, body: Bytes) -> Frame {
     http::whole(exchange, status, vec![("content-type".to_owned(), "application/json".to_owned())], body)
 }

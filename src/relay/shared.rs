@@ -92,6 +92,8 @@ impl SharedGate {
                 Ok(env)
             }
             Decision::Refuse { reply, .. } => Err(reply),
+            // An opening is no batch.
+            Decision::Each => Err(None),
         }
     }
 

@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use bytes::Bytes;
+
 use super::style::{Style, Tone};
 use crate::{
     protocol::{Direction, Leg, Message, Shape, strict::Node},
@@ -198,28 +200,29 @@ impl Divergence<'_> {
     fn show(&self, style: Style) -> String {
         let raw = |crossing: Option<&Crossing>| crossing.map(|crossing| crossing.message.raw().clone());
         let (sent, got) = (raw(self.sent), raw(self.got));
-        let at = match (&sent, &got) {
-            (Some(sent), Some(got)) => sent.iter().zip(got.iter()).take_while(|(a, b)| a == b).count(),
-            _ => 0,
-        };
         let room = style.width().saturating_sub(20);
-        let part = |bytes: &Option<bytes::Bytes>| match bytes {
-            None => "nothing".to_owned(),
-            Some(bytes) => {
-                let from = at.saturating_sub(BEFORE);
-                let start = if from > 0 { "…" } else { "" };
-                clip(&format!("{start}{}", visible(&bytes[from..])), room)
-            }
-        };
-        let place = if sent.is_some() && got.is_some() { format!(", byte {}", at + 1) } else { String::new() };
+        let [at_server, at_client] = [&sent, &got].map(Option::as_ref);
+        let (at, [at_server, at_client]) = apart(at_server, at_client, room);
+        let place = at.map(|at| format!(", byte {at}")).unwrap_or_default();
         let title = format!("≠ first divergence: reply {}{place}", self.nth);
-        format!(
-            "  {}\n    server sent: {}\n    client got:  {}\n",
-            style.paint(Tone::Warn, &title),
-            part(&sent),
-            part(&got)
-        )
+        format!("  {}\n    server sent: {at_server}\n    client got:  {at_client}\n", style.paint(Tone::Warn, &title))
     }
+}
+
+/// Where two messages first differ, counted from 1, and both from there on, each
+/// in at most `room` columns.
+pub fn apart(one: Option<&Bytes>, other: Option<&Bytes>, room: usize) -> (Option<usize>, [String; 2]) {
+    let both = one.zip(other);
+    let at = both.map_or(0, |(one, other)| one.iter().zip(other.iter()).take_while(|(a, b)| a == b).count());
+    let part = |bytes: Option<&Bytes>| match bytes {
+        None => "nothing".to_owned(),
+        Some(bytes) => {
+            let from = at.saturating_sub(BEFORE);
+            let start = if from > 0 { "…" } else { "" };
+            clip(&format!("{start}{}", visible(&bytes[from..])), room)
+        }
+    };
+    (both.map(|_| at + 1), [part(one), part(other)])
 }
 
 /// Bytes on one line: what could move a cursor or hide is escaped.

@@ -12,6 +12,7 @@ use futures_util::FutureExt as _;
 
 use super::{approvals, outside, wiring::Wiring};
 use crate::{
+    case,
     gate::{Delegation, Delegations, Guarded, Meter, Naive, Spent, Stopwatch},
     plan::{Arm, Prepared, Trial},
     relay::SharedGate,
@@ -104,7 +105,7 @@ async fn attempt(
         return outside::attempt(trial, settings, recorder).await;
     }
     let prepared = &trial.prepared;
-    let streams = prepared.case.body.steps.iter().any(crate::case::speaks_unasked);
+    let streams = prepared.case.body.steps.iter().any(|step| case::speaks_unasked(step) || case::listens(step));
     let wiring =
         Wiring::new(prepared, trial.transport, gate, settings.program.clone(), recorder.clone(), streams, None)
             .await

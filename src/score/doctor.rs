@@ -75,6 +75,10 @@ impl Seen {
     }
 }
 
+/// The category of cases in which everything is spelled so that a gate which parses
+/// and prints it changes it.
+pub const FIDELITY: &str = "fidelity";
+
 /// How many contradicting cases are named.
 const MOST_AGAINST: usize = 5;
 
@@ -151,6 +155,13 @@ fn answer(control: Control, records: &[&Record], measure: &BTreeMap<Key<'_>, &Re
                     count("attacks succeed", true, of(Kind::Attack).map(|record| (record, succeeds(record)))),
                     count("honest served", true, of(Kind::Benign).map(|record| (record, passes(record)))),
                 ],
+            )
+        }
+        Control::Retyping => {
+            let spelled = of(Kind::Benign).filter(|record| record.case.id.category() == FIDELITY);
+            (
+                "fails wherever bytes count",
+                vec![count("fidelity passed", false, spelled.map(|record| (record, passes(record))))],
             )
         }
         Control::DenyAll => {

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Attribution, Games, Record, ablation, coverage, technique};
+use super::{Attribution, Clause, Coverage, FieldReport, Games, Record, ablation, clause, coverage, technique};
 use crate::{
     case::{Kind, Level},
     fixture::suggest,
@@ -48,7 +48,9 @@ pub fn lint(suite: &Suite, records: &[Record], whole: bool) -> Vec<Finding> {
     if whole {
         every_check(suite, records, &mut findings);
     }
-    techniques(suite, &mut findings);
+    let coverage = coverage(suite);
+    techniques(suite, &coverage, &mut findings);
+    references(suite, &coverage, &mut findings);
     unused(suite, &mut findings);
     findings.0
 }
@@ -73,10 +75,7 @@ fn of_arm(records: &[Record], arm: Arm) -> impl Iterator<Item = &Record> {
 
 /// The id, and the revision where the case is played in several.
 fn name(record: &Record) -> String {
-    match record.case.body.revisions.as_slice() {
-        [_] => record.case.id.to_string(),
-        _ => format!("{} ({})", record.case.id, record.revision.as_str()),
-    }
+    record.case.name_in(record.revision)
 }
 
 fn why(record: &Record) -> String {
@@ -198,7 +197,7 @@ fn every_check(suite: &Suite, records: &[Record], findings: &mut Findings) {
 }
 
 /// Techniques are known, and those without a case are said aloud.
-fn techniques(suite: &Suite, findings: &mut Findings) {
+fn techniques(suite: &Suite, coverage: &Coverage, findings: &mut Findings) {
     const RULE: &str = "techniques are known and covered";
     for (source, file) in &suite.corpus.files {
         if !technique::is_known(&file.technique) {
@@ -208,8 +207,35 @@ fn techniques(suite: &Suite, findings: &mut Findings) {
             findings.error(RULE, source.name(), message);
         }
     }
-    for (row, hole) in coverage(suite).holes() {
+    for (row, hole) in coverage.holes() {
         findings.note(RULE, "", format!("{} {}: {hole}", row.technique, row.name));
+    }
+}
+
+/// Clauses and field reports are named as their tables have them, and those without
+/// a case are said aloud.
+fn references(suite: &Suite, coverage: &Coverage, findings: &mut Findings) {
+    const RULE: &str = "clauses and field reports are named exactly and have their cases";
+    for (source, file) in &suite.corpus.files {
+        for reference in &file.refs {
+            if clause::means_a_clause(reference) && Clause::named(reference).is_none() {
+                let message = format!(
+                    "{}: there is no '{reference}'; it is 'clause' and a number that `list --coverage` shows",
+                    file.id
+                );
+                findings.error(RULE, source.name(), message);
+            }
+            if let Some((_, known)) = FieldReport::named(reference).filter(|(_, known)| known != reference) {
+                findings.note(RULE, source.name(), format!("{}: '{reference}' is '{known}' elsewhere", file.id));
+            }
+        }
+    }
+    for (kind, rows) in [("clause", &coverage.clauses), ("field report", &coverage.field_reports)] {
+        for row in rows {
+            for hole in &row.holes {
+                findings.note(RULE, "", format!("{kind} {}: {hole} ({})", row.number, row.says));
+            }
+        }
     }
 }
 

@@ -5,8 +5,11 @@
 
 mod ablation;
 mod admission;
+mod clause;
 mod coverage;
 pub mod doctor;
+pub mod fidelity;
+mod field_report;
 mod latency;
 mod lint;
 mod rate;
@@ -18,8 +21,10 @@ pub use ablation::{Ablation, Discordant, Game, Games, Interaction, Pair, Row, ab
 pub use admission::{
     Admission, Baseline, BaselineError, Day, Evidence, Limits, Reason, Verdict, Waiver, Waivers, Why, admission,
 };
-pub use coverage::{Count, Coverage, Covered, coverage};
+pub use clause::{CLAUSES, Clause, Eras, Force, means_a_clause};
+pub use coverage::{Answered, Count, Counts, Coverage, Covered, coverage};
 pub use doctor::{Diagnosis, Examined, Mutant, Seen};
+pub use field_report::{FIELD_REPORTS, FieldReport, Owes};
 pub use latency::{Added, Cost, Part, Share, costs, percentile, shares};
 pub use lint::{Finding, Severity, lint};
 pub use rate::Rate;

@@ -3,9 +3,12 @@
 //! The client is careless on purpose: it believes any version, follows any
 //! cursor, and hands everything it receives to a host that does what it reads.
 
+mod mirror;
+mod open;
 mod peer;
 mod play;
 mod rename;
+mod rounds;
 mod send;
 mod wire;
 

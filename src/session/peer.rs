@@ -10,9 +10,10 @@ use bytes::Bytes;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
+use super::mirror::Mirrors;
 use crate::{
     case::{End, OwnHeaders, Piece, Until},
-    protocol::{Direction, Id, Leg, Message, ServerName, Shape},
+    protocol::{Direction, Id, Leg, Message, ServerName, Shape, meta},
     transcript::{Answer, Crossing, Dress, Event, Recorder},
     transport::{Carrier, Close, Connection, Exact, Exchange, Form, Frame, Headers, Verb, header},
 };
@@ -52,6 +53,41 @@ pub(super) struct Peer {
     pub(super) open_exchanges: BTreeSet<Exchange>,
     /// What was taken in so far, in bytes.
     pub(super) taken: usize,
+    /// What every request says of itself, where the session is of the stateless era.
+    pub(super) stateless: Option<Stateless>,
+    /// What has to stand in headers as well, by tool.
+    pub(super) mirrors: Mirrors,
+    /// The `subscriptions/listen` that waits for what the server says unasked.
+    pub(super) subscription: Option<Id>,
+}
+
+/// What a client of the stateless era says with every request.
+#[derive(Clone, Debug)]
+pub(super) struct Stateless {
+    /// The version that it speaks.
+    pub(super) version: String,
+    /// What it can do, as JSON text.
+    pub(super) capabilities: String,
+}
+
+impl Stateless {
+    /// The message with what it has to say of itself. One that says so already is
+    /// left as it is, and so is what is no request.
+    pub(super) fn woven(&self, body: Bytes) -> Bytes {
+        let message = Message::new(body.clone());
+        if message.shape() != Shape::Request || message.is_stateless() {
+            return body;
+        }
+        message.with_meta(&format!(
+            r#""{}":{},"{}":{},"{}":{{"name":"gateproof","version":"{}"}}"#,
+            meta::VERSION,
+            serde_json::Value::from(self.version.as_str()),
+            meta::CAPABILITIES,
+            self.capabilities,
+            meta::CLIENT_INFO,
+            env!("CARGO_PKG_VERSION")
+        ))
+    }
 }
 
 /// The most that is taken in of one connection, in bytes: everything is kept for the
@@ -62,6 +98,16 @@ const MOST: usize = 64 << 20;
 const BESIDE: usize = 512;
 
 impl Peer {
+    /// The headers that the stateless era wants of a message beside its body.
+    fn mirrored(&self, body: &Bytes) -> Headers {
+        let Some(stateless) = &self.stateless else { return Headers::new() };
+        let message = Message::new(body.clone());
+        let mut headers =
+            vec![("mcp-protocol-version".to_owned(), message.own_version().unwrap_or(&stateless.version).to_owned())];
+        headers.extend(self.mirrors.of(&message));
+        headers
+    }
+
     /// Sends a message, records it, and says when it was handed on.
     /// `own` are headers of this message alone; an empty one is taken away.
     pub(super) async fn send(
@@ -69,10 +115,10 @@ impl Peer {
         recorder: &Recorder,
         exchange: Exchange,
         body: Bytes,
-        verb: Verb,
+        (verb, bare): (Verb, bool),
         own: &OwnHeaders,
     ) -> Instant {
-        let dress = self.dress(exchange, verb, own);
+        let dress = self.dress(exchange, &body, (verb, bare), own);
         let headers = dress.headers.clone();
         let carrier = if self.http { Carrier::Request { verb, headers } } else { Carrier::Line };
         self.record(recorder, body.clone(), dress);
@@ -88,10 +134,10 @@ impl Peer {
         recorder: &Recorder,
         exchange: Exchange,
         message: &Bytes,
-        (verb, own): (Verb, &OwnHeaders),
+        ((verb, bare), own): ((Verb, bool), &OwnHeaders),
         pieces: &[Piece],
     ) -> Instant {
-        let dress = self.dress(exchange, verb, own);
+        let dress = self.dress(exchange, message, (verb, bare), own);
         let id = Message::new(message.clone()).id().map_or_else(|| "null".to_owned(), Id::to_json);
         let sent = Instant::now();
         let mut writes = Vec::new();
@@ -114,12 +160,18 @@ impl Peer {
     }
 
     /// How a message to the server is dressed.
-    fn dress(&mut self, exchange: Exchange, verb: Verb, own: &OwnHeaders) -> Dress {
+    fn dress(&mut self, exchange: Exchange, body: &Bytes, (verb, bare): (Verb, bool), own: &OwnHeaders) -> Dress {
         if !self.http {
             return Dress::default();
         }
-        self.open_exchanges.insert(exchange);
+        // A stream that stays open is nothing that is waited for at the end.
+        if self.subscription.is_none() || Message::new(body.clone()).id() != self.subscription.as_ref() {
+            self.open_exchanges.insert(exchange);
+        }
         let mut headers = self.headers.clone();
+        if !bare {
+            headers.extend(self.mirrored(body));
+        }
         for (name, values) in own {
             let name = name.to_lowercase();
             headers.retain(|(known, _)| *known != name);
@@ -167,8 +219,12 @@ impl Peer {
     pub(super) fn take(&mut self, recorder: &Recorder, frame: &Frame, awaited: &mut [Awaited]) -> Option<Bytes> {
         let at = Instant::now();
         self.taken += frame.body.len() + BESIDE;
+        // Says where to go on, which this client never does.
+        if frame.body.is_empty() && frame.mark().is_some() {
+            return None;
+        }
         let (status, form) = match &frame.carrier {
-            Carrier::Reply { head, form } => (Some(head.status), *form),
+            Carrier::Reply { head, form, .. } => (Some(head.status), *form),
             _ => (None, Form::Event),
         };
         if matches!(form, Form::Whole | Form::End | Form::Stopped) {
@@ -185,15 +241,23 @@ impl Peer {
                 dress: Dress { status, headers, verb: None },
             }));
         }
-        if let Some(session) = frame.reply_head().and_then(|head| header(&head.headers, "mcp-session-id")) {
+        let session = frame.reply_head().and_then(|head| header(&head.headers, "mcp-session-id"));
+        if let Some(session) = session.filter(|_| self.stateless.is_none()) {
             self.headers.retain(|(name, _)| name != "mcp-session-id");
             self.headers.push(("mcp-session-id".to_owned(), session.to_owned()));
         }
         settle(frame, (form, status), &message, awaited, at);
-        if message.shape() == Shape::Request && matches!(form, Form::Event) {
-            return message.id().map(|id| self.answer_to(id, message.method().unwrap_or_default()));
+        let asks = message.each().into_iter().filter(|part| part.shape() == Shape::Request);
+        let answers: Vec<_> = asks
+            .filter(|_| form == Form::Event)
+            .filter_map(|asked| Some(self.answer_to(asked.id()?, asked.method().unwrap_or_default())))
+            .collect();
+        match answers.as_slice() {
+            [] => None,
+            [one] if message.shape() == Shape::Request => Some(one.clone()),
+            // What was asked in a batch is answered in one.
+            all => Some(crate::protocol::batch(all)),
         }
-        None
     }
 
     /// What the client answers to a server's request: what the case says; else
@@ -212,12 +276,15 @@ impl Peer {
 }
 
 fn settle(frame: &Frame, (form, status): (Form, Option<u16>), message: &Message, awaited: &mut [Awaited], at: Instant) {
-    let mut open = awaited.iter_mut().filter(|waits| waits.answer.is_none());
-    let body = frame.body.clone();
-    if message.shape() == Shape::Response
-        && let Some(own) = open.find(|waits| waits.id.is_some() && waits.id.as_ref() == message.id())
-    {
-        own.answered(Answer::Reply(body), at);
+    let mut own = false;
+    for part in message.each().into_iter().filter(|part| part.shape() == Shape::Response) {
+        let mut open = awaited.iter_mut().filter(|waits| waits.answer.is_none());
+        if let Some(waits) = open.find(|waits| waits.id.is_some() && waits.id.as_ref() == part.id()) {
+            waits.answered(Answer::Reply(part.raw().clone()), at);
+            own = true;
+        }
+    }
+    if own && message.shape() == Shape::Response {
         return;
     }
     for waits in awaited.iter_mut().filter(|waits| waits.answer.is_none()) {

@@ -11,10 +11,10 @@ use super::{
     wire,
 };
 use crate::{
-    case::{self, Case, Emit, Launch, List, Mutation, Open, OwnHeaders, Step, Until},
-    protocol::{Direction, Id, Leg, Message, Revision, ServerName, Shape, strict::Node},
+    case::{self, Case, Emit, Launch, List, Mutation, OwnHeaders, Step, Until},
+    protocol::{Direction, Id, Leg, Message, Revision, ServerName, Shape, meta, strict::Node},
     transcript::{Answer, Event, Mark, Recorder},
-    transport::{Close, Connection, Exchange, Headers, Verb},
+    transport::{Close, Connection, Exchange, Verb},
 };
 
 /// How long things may take. Whatever is awaited ends the waiting; these only
@@ -83,10 +83,10 @@ pub trait World {
 #[derive(Debug)]
 pub struct Session<'a, W> {
     pub(super) case: &'a Case,
-    revision: Revision,
+    pub(super) revision: Revision,
     pub(super) recorder: Recorder,
-    deadlines: Deadlines,
-    world: W,
+    pub(super) deadlines: Deadlines,
+    pub(super) world: W,
     pub(super) peers: BTreeMap<ServerName, Peer>,
     labels: Vec<(String, &'a Step)>,
     pub(super) next: u64,
@@ -166,8 +166,10 @@ impl<'a, W: World> Session<'a, W> {
                 }
             }
             Step::Call(_) | Step::Request(_) | Step::Notify(_) | Step::Send(_) | Step::Obey(_) => {
-                if let Some(sent) = self.send_step(&server, authored, n).await? {
-                    self.settle(&server, vec![sent]).await?;
+                let sent = self.send_step(&server, authored, n).await?;
+                if !sent.is_empty() {
+                    let marks = self.settle(&server, sent).await?;
+                    self.rounds(&server, marks).await?;
                 }
             }
         }
@@ -184,7 +186,7 @@ impl<'a, W: World> Session<'a, W> {
     pub(super) async fn settle(&mut self, server: &ServerName, sent: Vec<Sent>) -> Result<Vec<Mark>, String> {
         let (mut marks, mut awaited): (Vec<Mark>, Vec<Awaited>) =
             sent.into_iter().map(|sent| (sent.mark, sent.awaited)).unzip();
-        let opens = marks.iter().any(|mark| mark.method.as_deref() == Some("initialize"));
+        let opens = marks.iter().any(|mark| mark.method.as_deref().is_some_and(meta::is_opening));
         let start = if opens { self.deadlines.start } else { Duration::ZERO };
         let deadline = Instant::now() + self.deadlines.step + start;
         self.receive(server, &mut awaited, deadline).await?;
@@ -205,7 +207,12 @@ impl<'a, W: World> Session<'a, W> {
     }
 
     /// Takes in frames until nothing is awaited any more.
-    async fn receive(&mut self, server: &ServerName, awaited: &mut [Awaited], deadline: Instant) -> Result<(), String> {
+    pub(super) async fn receive(
+        &mut self,
+        server: &ServerName,
+        awaited: &mut [Awaited],
+        deadline: Instant,
+    ) -> Result<(), String> {
         while awaited.iter().any(|waits| waits.answer.is_none()) {
             let peer = self.peers.get_mut(server).ok_or_else(|| format!("{server} was not opened"))?;
             // Where something always comes, waiting for it never times out.
@@ -229,73 +236,8 @@ impl<'a, W: World> Session<'a, W> {
             }
             if let Some(reply) = reply {
                 self.next += 1;
-                peer.send(&self.recorder, Exchange(self.next), reply, Verb::Post, &OwnHeaders::new()).await;
+                peer.send(&self.recorder, Exchange(self.next), reply, (Verb::Post, false), &OwnHeaders::new()).await;
             }
-        }
-        Ok(())
-    }
-
-    async fn open(&mut self, server: &ServerName, label: String, open: &Open) -> Result<(), String> {
-        if !self.peers.contains_key(server) {
-            let used = self.case.servers().find(|(name, _)| name == server);
-            let launch = open.launch.as_ref().or(used.and_then(|(_, used)| used.launch.as_ref()));
-            let connection = self.world.connect(server, launch).await?;
-            let http = self.world.http();
-            let headers: Headers = if http {
-                self.case.body.host.headers.iter().map(|(k, v)| (k.to_lowercase(), v.clone())).collect()
-            } else {
-                Vec::new()
-            };
-            let peer = Peer {
-                server: server.clone(),
-                connection,
-                http,
-                headers,
-                answers: self.answers(),
-                open_exchanges: std::collections::BTreeSet::new(),
-                taken: 0,
-            };
-            self.peers.insert(server.clone(), peer);
-        }
-        if let Some(peer) = self.peers.get_mut(server) {
-            // A session that is to be opened has no id yet.
-            peer.headers.retain(|(name, _)| name != "mcp-session-id");
-        }
-        let id = self.fresh_id();
-        let text = wire::request(&id, "initialize", Some(&wire::opening(open, self.revision)));
-        let sent = self.send(server, label, Some(id), Until::Reply, text.into(), (Verb::Post, &open.headers, &[])).await?;
-        let marks = self.settle(server, vec![sent]).await?;
-        let Some(Answer::Reply(reply)) = marks.into_iter().next().map(|mark| mark.answer) else { return Ok(()) };
-        let reply = Message::new(reply);
-        let Some(result) = reply.result() else { return Ok(()) };
-        let version = result.member("protocolVersion").and_then(Node::as_str).map(str::to_owned);
-        if let (Some(version), Some(peer)) = (version, self.peers.get_mut(server))
-            && peer.http
-            && self.revision.has_version_header()
-        {
-            peer.headers.retain(|(name, _)| name != "mcp-protocol-version");
-            peer.headers.push(("mcp-protocol-version".to_owned(), version));
-        }
-        self.next += 1;
-        let exchange = Exchange(self.next);
-        let streams = self.case.body.steps.iter().any(case::speaks_unasked);
-        if let Some(peer) = self.peers.get_mut(server) {
-            let text = wire::notification("notifications/initialized", None);
-            let sent = peer.send(&self.recorder, exchange, text.into(), Verb::Post, &open.headers).await;
-            if peer.http {
-                let mut awaited = [Awaited { id: None, exchange, until: Until::Reply, answer: None, sent, took: None }];
-                let deadline = Instant::now() + self.deadlines.step;
-                self.receive(server, &mut awaited, deadline).await?;
-            }
-        }
-        if streams {
-            // A server that speaks of its own accord waits until its client is ready.
-            let recorder = self.recorder.clone();
-            self.until(|| ready(&recorder, server)).await;
-        }
-        if streams && let Some(peer) = self.peers.get_mut(server) {
-            self.next += 1;
-            peer.open_stream(Exchange(self.next)).await;
         }
         Ok(())
     }
@@ -310,11 +252,21 @@ impl<'a, W: World> Session<'a, W> {
             let params = cursor.take().map(|cursor: String| format!(r#"{{"cursor":{cursor}}}"#));
             let text = wire::request(&id, method, params.as_deref());
             let sent = self
-                .send(server, label.to_owned(), Some(id), Until::Reply, text.into(), (Verb::Post, &list.headers, &[]))
+                .send(
+                    server,
+                    label.to_owned(),
+                    Some(id),
+                    Until::Reply,
+                    text.into(),
+                    ((Verb::Post, false), &list.headers, &[]),
+                )
                 .await?;
             let marks = self.settle(server, vec![sent]).await?;
             if let Some(Answer::Reply(reply)) = marks.first().map(|mark| &mark.answer) {
                 let reply = Message::new(reply.clone());
+                if let Some(peer) = self.peers.get_mut(server).filter(|peer| peer.http && peer.stateless.is_some()) {
+                    peer.mirrors.learn(&reply);
+                }
                 let next = reply.result().and_then(|result| result.member("nextCursor"));
                 cursor = next.and_then(Node::as_str).map(|text| serde_json::Value::from(text).to_string());
             }
@@ -341,6 +293,7 @@ impl<'a, W: World> Session<'a, W> {
         // What comes later comes later on the server's side, too.
         let before = self.recorder.clone();
         self.until(|| caught_up(&before, server)).await;
+        let texts: Vec<Bytes> = texts.into_iter().map(|text| self.subscribed(server, text)).collect();
         for text in &texts {
             self.world.emit(server, text);
         }
@@ -372,7 +325,7 @@ impl<'a, W: World> Session<'a, W> {
             let answers = reply.as_ref().and_then(|reply| Message::new(reply.clone()).id().cloned());
             if let Some(reply) = reply {
                 self.next += 1;
-                peer.send(&self.recorder, Exchange(self.next), reply, Verb::Post, &OwnHeaders::new()).await;
+                peer.send(&self.recorder, Exchange(self.next), reply, (Verb::Post, false), &OwnHeaders::new()).await;
             }
             if arrived {
                 // What the server says next, it says as one that was answered.
@@ -384,8 +337,20 @@ impl<'a, W: World> Session<'a, W> {
         }
     }
 
+    /// A notification as a server of the stateless era says it: for the
+    /// subscription that the client opened.
+    fn subscribed(&self, server: &ServerName, text: Bytes) -> Bytes {
+        let peer = self.peers.get(server).filter(|peer| peer.stateless.is_some());
+        let message = Message::new(text.clone());
+        let says = message.shape() != Shape::Notification || message.in_meta(meta::SUBSCRIPTION).next().is_some();
+        match peer.and_then(|peer| peer.subscription.as_ref()).filter(|_| !says) {
+            Some(id) => message.with_meta(&format!(r#""{}":{id}"#, meta::SUBSCRIPTION)),
+            None => text,
+        }
+    }
+
     /// Waits until `is_so`, or long enough to say that it won't be.
-    async fn until(&self, is_so: impl Fn() -> bool) {
+    pub(super) async fn until(&self, is_so: impl Fn() -> bool) {
         let deadline = Instant::now() + self.deadlines.settle;
         loop {
             let news = self.recorder.news();
@@ -397,7 +362,7 @@ impl<'a, W: World> Session<'a, W> {
 
     /// The client's answers, each on one line: JSON holds line breaks only between
     /// its tokens.
-    fn answers(&self) -> BTreeMap<String, String> {
+    pub(super) fn answers(&self) -> BTreeMap<String, String> {
         let answers = self.case.body.host.answers.iter();
         answers.map(|(method, text)| (method.clone(), text.replace(['\n', '\r'], " "))).collect()
     }
@@ -449,14 +414,6 @@ fn caught_up(recorder: &Recorder, server: &ServerName) -> bool {
         let Some(last) = whole.last() else { return true };
         let same = |message: &Message| message.method() == last.message.method() && message.id() == last.message.id();
         transcript.at_server().any(|crossing| crossing.server == *server && same(&crossing.message))
-    })
-}
-
-/// Whether the server has heard that its client is ready.
-fn ready(recorder: &Recorder, server: &ServerName) -> bool {
-    recorder.with(|transcript| {
-        let mut got = transcript.at_server().filter(|crossing| crossing.server == *server);
-        got.any(|crossing| crossing.message.method() == Some("notifications/initialized"))
     })
 }
 

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use super::{Session, World, peer::Awaited, wire};
 use crate::{
     case::{self, Obey, OwnHeaders, Piece, Step, Until, blown_up},
-    protocol::{Id, Message, ServerName},
+    protocol::{Id, Message, ServerName, Shape},
     transcript::{Answer, Mark},
     transport::{Exchange, Verb},
 };
@@ -17,6 +17,30 @@ use crate::{
 pub(super) struct Sent {
     pub(super) mark: Mark,
     pub(super) awaited: Awaited,
+}
+
+impl Sent {
+    /// A batch of requests whose answers are awaited is as many steps under one label.
+    fn each(self) -> Vec<Self> {
+        let batch = Message::new(self.mark.sent.clone());
+        let requests: Vec<_> = batch.parts().iter().filter(|part| part.shape() == Shape::Request).collect();
+        if requests.is_empty() || self.awaited.until != Until::Reply {
+            return vec![self];
+        }
+        let one = |part: &&Message| {
+            let id = part.id().cloned();
+            let mark = Mark {
+                id: id.clone(),
+                method: part.method().map(str::to_owned),
+                tool: part.called_tool().map(str::to_owned),
+                sent: part.raw().clone(),
+                ..self.mark.clone()
+            };
+            let Awaited { exchange, until, sent, .. } = self.awaited;
+            Self { mark, awaited: Awaited { id, exchange, until, answer: None, sent, took: None } }
+        };
+        requests.iter().map(one).collect()
+    }
 }
 
 impl<'a, W: World> Session<'a, W> {
@@ -31,9 +55,8 @@ impl<'a, W: World> Session<'a, W> {
             let single = if matches!(step, Step::Repeat(_)) { step.inner() } else { std::slice::from_ref(step) };
             for (n, step) in rounds.into_iter().flat_map(|n| single.iter().map(move |step| (n, step))) {
                 let server = step.server().cloned().unwrap_or_else(|| self.case.first_server());
-                if let Some(sent) = self.send_step(&server, step, n).await? {
-                    by_server.entry(server).or_default().push(sent);
-                }
+                let sent = self.send_step(&server, step, n).await?;
+                by_server.entry(server).or_default().extend(sent);
             }
         }
         for (server, sent) in by_server {
@@ -42,18 +65,19 @@ impl<'a, W: World> Session<'a, W> {
         Ok(())
     }
 
-    /// Sends what a step sends; `None` where the host saw no reason to.
+    /// Sends what a step sends: nothing where the host saw no reason to, and as many
+    /// requests as there are in a batch.
     pub(super) async fn send_step(
         &mut self,
         server: &ServerName,
         authored: &Step,
         n: Option<usize>,
-    ) -> Result<Option<Sent>, String> {
+    ) -> Result<Vec<Sent>, String> {
         let label = self.label(authored);
         let filled = n.map(|n| authored.nth(n));
         let id = self.fresh_id();
         let none = OwnHeaders::new();
-        let mut verb = Verb::Post;
+        let (mut verb, mut bare) = (Verb::Post, false);
         let mut wire: &[Piece] = &[];
         let (body, until, id, own): (Bytes, Until, Option<Id>, _) = match filled.as_ref().unwrap_or(authored) {
             Step::Call(call) => {
@@ -61,7 +85,7 @@ impl<'a, W: World> Session<'a, W> {
             }
             Step::Obey(Obey { seen, call }) => {
                 if !self.client_saw(seen) {
-                    return Ok(None);
+                    return Ok(Vec::new());
                 }
                 (wire::request(&id, "tools/call", Some(&wire::call(call))).into(), call.until, Some(id), &call.headers)
             }
@@ -74,6 +98,7 @@ impl<'a, W: World> Session<'a, W> {
             }
             Step::Send(raw) => {
                 wire = &raw.wire;
+                bare = raw.bare;
                 verb = match raw.verb {
                     case::Verb::Post => Verb::Post,
                     case::Verb::Get => Verb::Get,
@@ -94,7 +119,8 @@ impl<'a, W: World> Session<'a, W> {
             }
             _ => return Err(format!("step '{label}' can't stand in a group")),
         };
-        Ok(Some(self.send(server, label, id, until, body, (verb, own, wire)).await?))
+        let sent = self.send(server, label, id, until, body, ((verb, bare), own, wire)).await?;
+        Ok(sent.each())
     }
 
     pub(super) async fn send(
@@ -104,10 +130,15 @@ impl<'a, W: World> Session<'a, W> {
         id: Option<Id>,
         until: Until,
         body: Bytes,
-        (verb, own, wire): (Verb, &OwnHeaders, &[Piece]),
+        ((verb, bare), own, wire): ((Verb, bool), &OwnHeaders, &[Piece]),
     ) -> Result<Sent, String> {
         self.next += 1;
         let exchange = Exchange(self.next);
+        let peer = self.peers.get_mut(server).ok_or_else(|| format!("{server} was not opened"))?;
+        let body = match peer.stateless.as_ref().filter(|_| !bare) {
+            Some(stateless) => stateless.woven(body),
+            None => body,
+        };
         let message = Message::new(body.clone());
         let mark = Mark {
             label,
@@ -119,11 +150,13 @@ impl<'a, W: World> Session<'a, W> {
             answer: Answer::NotAwaited,
             took: None,
         };
-        let peer = self.peers.get_mut(server).ok_or_else(|| format!("{server} was not opened"))?;
+        if message.method() == Some("subscriptions/listen") {
+            peer.subscription.clone_from(&id);
+        }
         let sent = if wire.is_empty() {
-            peer.send(&self.recorder, exchange, body, verb, own).await
+            peer.send(&self.recorder, exchange, body, (verb, bare), own).await
         } else {
-            peer.write(&self.recorder, exchange, &body, (verb, own), wire).await
+            peer.write(&self.recorder, exchange, &body, ((verb, bare), own), wire).await
         };
         // On HTTP even a notification has a response, and waiting for it keeps
         // the order of steps.

@@ -59,6 +59,16 @@ pub enum Form {
     Stopped,
 }
 
+/// What an event says beside its message: where a client that was cut off goes
+/// on, and when it comes back. An event may have a mark and no message.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Mark {
+    /// The event's id, which may be empty.
+    pub id: Option<String>,
+    /// After how many milliseconds to come back.
+    pub retry: Option<u64>,
+}
+
 /// How a frame travelled.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Carrier {
@@ -80,7 +90,12 @@ pub enum Carrier {
         head: Arc<ReplyHead>,
         /// How the bytes stood in it.
         form: Form,
+        /// What the event said beside them.
+        mark: Option<Arc<Mark>>,
     },
+    /// Requestward, without bytes: whoever asked on this exchange went away and
+    /// reads no answer.
+    Gone,
 }
 
 /// Bytes as they are written.
@@ -117,6 +132,14 @@ impl Frame {
     pub fn reply_head(&self) -> Option<&ReplyHead> {
         match &self.carrier {
             Carrier::Reply { head, .. } => Some(head),
+            _ => None,
+        }
+    }
+
+    /// What the event says beside its message.
+    pub fn mark(&self) -> Option<&Mark> {
+        match &self.carrier {
+            Carrier::Reply { mark, .. } => mark.as_deref(),
             _ => None,
         }
     }

@@ -88,6 +88,11 @@ impl Outlet {
         Ok(())
     }
 
+    /// The queue itself, for messages without bytes.
+    pub(super) fn queue(&self) -> &mpsc::Sender<Frame> {
+        &self.queue
+    }
+
     /// Waits until nobody takes messages any more.
     pub(super) async fn closed(&self) {
         self.queue.closed().await;

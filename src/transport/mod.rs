@@ -16,7 +16,7 @@ mod referee;
 pub mod stdio;
 
 pub use connection::{Close, Connection, Launch, Target, Tasks};
-pub use frame::{Carrier, Exact, Exchange, Form, Frame, Headers, ReplyHead, Verb, header};
+pub use frame::{Carrier, Exact, Exchange, Form, Frame, Headers, Mark, ReplyHead, Verb, header};
 pub(crate) use ledger::Ledger;
 pub use memory::pair;
 pub use referee::{Careless, Go, Redirect, Referee};

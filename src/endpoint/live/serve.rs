@@ -134,6 +134,7 @@ impl Stand {
     fn heard(&self, frame: Frame, open: &mut Vec<Open>) -> (Option<Frame>, Vec<Frame>) {
         let exchange = frame.exchange;
         let dress = match &frame.carrier {
+            Carrier::Gone => return (None, Vec::new()),
             Carrier::Request { verb: Verb::Get, .. } => return (None, vec![http::open_stream(exchange, Vec::new())]),
             Carrier::Request { verb: Verb::Delete, .. } => {
                 return (None, vec![http::whole(exchange, 200, Vec::new(), Bytes::new())]);

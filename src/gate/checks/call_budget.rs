@@ -170,6 +170,24 @@ identical = 20
     }
 
     #[test]
+    fn what_is_never_answered_waits_no_more_and_may_have_been_done() {
+        let mut gate = gate();
+        let pay = |id: u32| {
+            format!(
+                r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"pay","arguments":{{"to":"rent","cents":1}}}}}}"#
+            )
+        };
+        gate.ask(&pay(1)).passes();
+        gate.unanswered(1);
+        gate.ask(&pay(2)).refuses("replayed");
+        for id in 3..=20 {
+            gate.ask(&format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"x{id}"}}}}"#))
+                .passes();
+            gate.unanswered(id);
+        }
+    }
+
+    #[test]
     fn an_act_is_done_once() {
         let rent = r#"{"to":"rent","cents":64000,"note":"June"}"#;
         let mut gate = gate();

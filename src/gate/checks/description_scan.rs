@@ -6,7 +6,10 @@ use crate::{
         Check, Context, Docs, Event, Proposals,
         text::{Hit, described, is_quoted, scan_node, scan_text},
     },
-    protocol::strict::{Kind, Node},
+    protocol::{
+        meta,
+        strict::{Kind, Node},
+    },
 };
 
 /// See the module.
@@ -69,7 +72,7 @@ impl Check for DescriptionScan {
         }
         let Some(result) = message.result() else { return };
         match context.answered.map(|request| request.method.as_str()) {
-            Some("initialize") => {
+            Some(method) if meta::is_opening(method) => {
                 for member in result.members().iter().filter(|member| member.key == "instructions") {
                     if let Some(found) = first(&hits(&member.value)) {
                         let span = member.value.span.clone();

@@ -6,7 +6,10 @@ use crate::{
         Check, Context, Docs, Event, Proposals,
         text::{Concealment, Hidden, concealed_in, concealed_in_text, described},
     },
-    protocol::strict::{Kind, Node},
+    protocol::{
+        meta,
+        strict::{Kind, Node},
+    },
 };
 
 /// See the module.
@@ -70,7 +73,7 @@ impl Check for HiddenText {
         }
         let Some(result) = message.result() else { return };
         match context.answered.map(|request| request.method.as_str()) {
-            Some("initialize" | "server/discover") => {
+            Some(method) if meta::is_opening(method) => {
                 for member in result.members().iter().filter(|member| member.key == "instructions") {
                     if let Some(found) = first(&concealed(&member.value)) {
                         let span = member.value.span.clone();

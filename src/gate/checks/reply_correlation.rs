@@ -2,7 +2,7 @@
 
 use super::{super::check, CheckId};
 use crate::{
-    gate::{Check, Context, Docs, Event, Passing, Progress, Proposals},
+    gate::{Check, Context, Docs, Event, Heard, Passing, Progress, Proposals},
     protocol::{
         Direction, INVALID_REQUEST, Message, Shape,
         strict::{Kind, Node},
@@ -20,7 +20,9 @@ static DOCS: Docs = Docs {
     what: "Lets a reply pass only under the id of a request in flight, with its type, once, with either a result or \
            a well-formed error, and with `jsonrpc` exactly \"2.0\". Where a reply can only have been meant for the \
            one request in flight, that request is answered with the refusal, so that nobody waits for ever. Progress \
-           passes only for a token of a request in flight, and only forwards. A second request under an id in flight \
+           passes only for a token of a request in flight, and only forwards. What is said on a stream of the \
+           stateless era (`subscriptions/listen`) passes only to whoever asked for it, and only if it was asked for. \
+           A second request under an id in flight \
            is refused. What the server says that is no JSON-RPC message (a log line, say) never passes.",
     why: "Whoever can answer under another request's id, or twice, chooses what the model believes that a tool said; \
           and a client that meets two requests under one id crosses their answers.",
@@ -40,6 +42,8 @@ static DOCS: Docs = Docs {
         ("misplaced", "a reply to a request in flight on the stream of a GET that resumes nothing"),
         ("unknown-progress", "progress for a request that isn't in flight"),
         ("stalled-progress", "progress that doesn't move on"),
+        ("unknown-subscription", "a notification for a stream that nobody, or somebody else, asked for"),
+        ("not-subscribed", "a notification of a kind that was not asked for on its stream"),
     ],
 };
 
@@ -103,8 +107,21 @@ fn replyward(context: &Context<'_>, event: &Event<'_>, message: &Message, propos
                 proposals.discard("unknown-progress", "the progress belongs to no request in flight");
             }
             Some(Progress::Stalled) => proposals.discard("stalled-progress", "the progress doesn't move on"),
-            Some(Progress::Fine) | None => {}
+            Some(Progress::Fine) | None => stream(context, proposals),
         },
+    }
+}
+
+/// What is said on a stream that a client asked for.
+fn stream(context: &Context<'_>, proposals: &mut Proposals) {
+    match context.heard {
+        Some(Heard::Nowhere) => {
+            proposals.discard("unknown-subscription", "it belongs to no stream that this client asked for");
+        }
+        Some(Heard::Unwanted) => {
+            proposals.discard("not-subscribed", "the client did not ask for this on the stream that it is said on");
+        }
+        Some(Heard::Begins | Heard::Wanted) | None => {}
     }
 }
 
@@ -247,6 +264,18 @@ mod tests {
         gate.ask(r#"{"jsonrpc":"2.0","id":7,"method":"ping"}"#).refuses("id-in-use");
         gate.tell(r#"{"jsonrpc":"2.0","id":7,"result":{}}"#).passes();
         gate.ask(r#"{"jsonrpc":"2.0","id":7,"method":"ping"}"#).passes();
+    }
+
+    #[test]
+    fn an_opening_cannot_be_cancelled() {
+        let cancel = r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}"#;
+        let mut gate = driver();
+        gate.ask(r#"{"jsonrpc":"2.0","id":7,"method":"initialize","params":{}}"#).passes();
+        gate.ask(cancel).passes();
+        gate.tell(r#"{"jsonrpc":"2.0","id":7,"result":{}}"#).passes();
+        gate.ask(r#"{"jsonrpc":"2.0","id":7,"method":"ping"}"#).passes();
+        gate.ask(cancel).passes();
+        gate.tell(r#"{"jsonrpc":"2.0","id":7,"result":{}}"#).drops("late-or-duplicate");
     }
 
     #[test]

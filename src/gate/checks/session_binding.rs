@@ -27,7 +27,8 @@ static DOCS: Docs = Docs {
            honest client to start afresh and anybody else nothing. A reply goes only to the principal and session \
            that asked. A `requestState` is good for the principal, method, target and arguments that it was handed \
            out for. A result that says `cacheScope: \"public\"` and was asked for with credentials goes on as \
-           `private`. On stdio one process has one principal.",
+           `private`. A request of the stateless era belongs to no session, and a session's id is taken off it. On \
+           stdio one process has one principal.",
     why: "A session id is a number that servers log and hand around; where it is taken for a proof of who speaks, \
           whoever learns it is its owner.",
     misses: "Whether the credentials are good: that is the server's to say. A principal whose token is renewed in \
@@ -43,6 +44,7 @@ static DOCS: Docs = Docs {
         ("foreign-reply", "a reply to somebody else's request"),
         ("unknown-state", "a `requestState` that the server never handed out"),
         ("foreign-state", "a `requestState` that was handed out for something else, or to somebody else"),
+        ("no-session", "a session's id goes no further with a request that belongs to no session"),
         ("public-cache", "a result that was asked for with credentials may not be shared"),
     ],
 };
@@ -57,7 +59,9 @@ impl Check for SessionBinding {
         match direction {
             Direction::Requestward => {
                 // A request to open is about no session yet.
-                if let Some(headers) = headers.filter(|_| message.method() != Some("initialize")) {
+                if message.is_stateless() {
+                    without_session(headers.unwrap_or_default(), proposals);
+                } else if let Some(headers) = headers.filter(|_| message.method() != Some("initialize")) {
                     in_session(context, event, headers, proposals);
                 }
                 with_state(context, event, message, proposals);
@@ -76,6 +80,15 @@ fn in_session(context: &Context<'_>, event: &Event<'_>, headers: &[(String, Stri
             None => ("unknown-session", "there is no such session"),
         };
         proposals.refuse_with_status(404, rule, why);
+    }
+}
+
+/// A request of the stateless era belongs to no session: an id that it brings is
+/// nothing for the server to go by.
+fn without_session(headers: &[(String, String)], proposals: &mut Proposals) {
+    if sessions(headers).next().is_some() {
+        let why = "there are no sessions in the version that the request is spoken in";
+        proposals.header("mcp-session-id", None, "no-session", why);
     }
 }
 

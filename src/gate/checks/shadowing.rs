@@ -6,7 +6,7 @@ use crate::{
         Check, Context, Docs, Event, Proposals,
         text::{Steer, described, means, steers_in_text},
     },
-    protocol::{ServerName, strict::Node},
+    protocol::{ServerName, meta, strict::Node},
 };
 
 /// See the module.
@@ -69,7 +69,7 @@ impl Check for Shadowing {
             }
             return;
         }
-        if context.answered.is_some_and(|request| request.method == "initialize") {
+        if context.answered.is_some_and(|request| meta::is_opening(&request.method)) {
             let result = message.result().map_or(&[][..], Node::members);
             for member in result.iter().filter(|member| member.key == "instructions") {
                 let mut steers = Vec::new();

@@ -16,7 +16,7 @@ static DOCS: Docs = Docs {
     leg: "both",
     what: "Refuses messages with more bytes than `wire.max_reply_bytes` and `wire.max_request_bytes` allow (2,000,000 \
            each unless the policy says otherwise), and messages nested deeper than the gate itself reads. The \
-           request is answered with the refusal.",
+           request is answered with the refusal. In a batch each message is measured, not the whole.",
     why: "A reply that fills the context or the memory of the host ends the session for everybody; and what lies \
           deeper than the gate reads passes unjudged to a reader that goes on.",
     misses: "Time: the deadline of 25 seconds is for whoever holds the clock, not for this check. The memory of the \
@@ -39,6 +39,9 @@ impl Check for SizeLimits {
     fn inspect(&self, context: &Context<'_>, event: &Event<'_>, proposals: &mut Proposals) {
         let Event::Passing(passing) = event else { return };
         let message = passing.message;
+        if message.shape() == Shape::Batch && !passing.batched {
+            return;
+        }
         let wire = &context.policy(event).wire;
         let (limit, rule, why) = match passing.direction {
             Direction::Requestward => {

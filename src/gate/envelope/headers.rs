@@ -1,10 +1,11 @@
-//! Names of HTTP headers that a tool asks for (`x-mcp-header`), and how values
-//! stand in headers.
+//! Names of HTTP headers that a tool asks for (`x-mcp-header`).
 
-use base64::{Engine as _, engine::general_purpose::STANDARD};
 use std::collections::BTreeSet;
 
-use crate::protocol::strict::{Kind, Node};
+use crate::protocol::{
+    is_token,
+    strict::{Kind, Node},
+};
 
 /// The annotation.
 const KEY: &str = "x-mcp-header";
@@ -63,10 +64,6 @@ fn flaw_of_name(property: &Node, name: &Node, reached: bool, seen: &mut BTreeSet
     (!seen.insert(name.to_ascii_lowercase())).then_some("two header parameters have one name")
 }
 
-fn is_token(name: &str) -> bool {
-    !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte))
-}
-
 /// Whether every value of a property is a string, a number, a truth value or null.
 fn is_primitive(property: &Node) -> bool {
     let is_plain = |name: &Node| matches!(name.as_str(), Some("string" | "integer" | "number" | "boolean" | "null"));
@@ -82,16 +79,6 @@ fn is_primitive(property: &Node) -> bool {
     let values = property.member("enum").map(Node::items).unwrap_or_default();
     let is_scalar = |node: &Node| !matches!(node.kind, Kind::Array(_) | Kind::Object(_) | Kind::TooDeep);
     property.member("const").is_some_and(is_scalar) || (!values.is_empty() && values.iter().all(is_scalar))
-}
-
-/// Whether a header's value says exactly this text. What can't stand in a header
-/// as it is, stands there in base64 (`=?base64?…?=`).
-pub(in crate::gate) fn equals(value: &str, text: &str) -> bool {
-    let packed = value.strip_prefix("=?base64?").and_then(|rest| rest.strip_suffix("?="));
-    match packed {
-        Some(packed) => STANDARD.decode(packed).is_ok_and(|bytes| bytes == text.as_bytes()),
-        None => value == text,
-    }
 }
 
 #[cfg(test)]
@@ -134,13 +121,5 @@ mod tests {
         }
         let twice = r#"{"properties":{"a":{"type":"string","x-mcp-header":"Room"},"b":{"type":"object","properties":{"c":{"type":"string","x-mcp-header":"rOOM"}}}}}"#;
         assert!(flaw(twice).unwrap().contains("one name"));
-    }
-
-    #[test]
-    fn values_are_compared_exactly() {
-        assert!(equals("read", "read") && equals("=?base64?w7ZmZm5l?=", "öffne"));
-        for other in ["Read", "read ", "", "=?base64?cmVhZA==?", "=?base64?***?="] {
-            assert!(!equals(other, "read"), "{other}");
-        }
     }
 }

@@ -18,7 +18,7 @@ use crate::protocol::{
     strict::{Node, Note},
 };
 
-pub(super) use headers::{equals as header_equals, flaw_in_schema as header_flaw};
+pub(super) use headers::flaw_in_schema as header_flaw;
 pub(super) use owned::{Flaw, FlawKind, is_look_alike};
 
 /// The methods that this gate knows.

@@ -30,15 +30,15 @@ pub struct Asking {
 }
 
 impl Asking {
-    /// The server asks.
-    pub(super) fn asked(&mut self, message: &Message) {
-        match message.method() {
-            Some("sampling/createMessage") => {
+    /// The server asks, in so many bytes.
+    pub(super) fn asked(&mut self, method: &str, bytes: usize) {
+        match method {
+            "sampling/createMessage" => {
                 self.sampled += 1;
-                self.sampled_bytes = self.sampled_bytes.saturating_add(message.raw().len());
+                self.sampled_bytes = self.sampled_bytes.saturating_add(bytes);
             }
-            Some("elicitation/create") => self.elicited += 1,
-            Some("roots/list") => self.rooted += 1,
+            "elicitation/create" => self.elicited += 1,
+            "roots/list" => self.rooted += 1,
             _ => {}
         }
     }
@@ -64,18 +64,13 @@ impl Asking {
         }
     }
 
-    /// The client answers the server's `request`.
-    pub(super) fn answered(&mut self, request: &Message, answer: &Message) {
-        if request.method() != Some("elicitation/create") {
-            return;
-        }
-        let action = answer.result().and_then(|result| result.member("action")).and_then(Node::as_str);
-        match action {
+    /// The client answers a question to the user with this result.
+    pub(super) fn answered(&mut self, question: Option<Fingerprint>, answer: Option<&Node>) {
+        let Some(question) = question else { return };
+        match answer.and_then(|result| result.member("action")).and_then(Node::as_str) {
             Some("decline" | "cancel") => {
                 self.declines += 1;
-                if let Some(params) = request.params() {
-                    self.declined.insert(question(params));
-                }
+                self.declined.insert(question);
             }
             Some("accept") => self.declines = 0,
             _ => {}

@@ -48,6 +48,8 @@ struct Made {
     tool: Option<String>,
     call: Fingerprint,
     act: Option<Fingerprint>,
+    /// It is the next round of a call that was counted before.
+    goes_on: bool,
 }
 
 /// How often what a request asks for was asked for, itself included.
@@ -70,8 +72,18 @@ pub struct Count {
 }
 
 impl Calls {
-    /// A request is about to be made. `taken`: it will be waited for.
-    pub(super) fn requested(&mut self, message: &Message, policy: &ServerPolicy, taken: bool) -> Count {
+    /// A request is about to be made. `taken`: it will be waited for. `goes_on`: it is
+    /// the next round of one that was counted before.
+    pub(super) fn requested(&mut self, message: &Message, policy: &ServerPolicy, taken: bool, goes_on: bool) -> Count {
+        if goes_on && taken {
+            let made = Made { goes_on, ..Made::of(message, policy) };
+            self.wait(message, &made);
+            return if message.method() == Some("tools/call") {
+                self.count(&made)
+            } else {
+                Count { total: self.total, ..Count::default() }
+            };
+        }
         self.total += 1;
         if message.method() != Some("tools/call") {
             return Count { total: self.total, ..Count::default() };
@@ -95,17 +107,27 @@ impl Calls {
             known.made += 1;
             known.keyed = key(message, budget(message, policy)).is_some();
         }
-        if let Some(id) = message.id().filter(|_| taken) {
-            if let Some(tool) = &made.tool {
-                *self.waiting_by_tool.entry(tool.clone()).or_default() += 1;
-            }
-            self.waiting.insert(id.clone(), made.clone());
+        if taken {
+            self.wait(message, &made);
         }
         self.count(&made)
     }
 
+    fn wait(&mut self, message: &Message, made: &Made) {
+        let Some(id) = message.id() else { return };
+        if let Some(tool) = &made.tool {
+            *self.waiting_by_tool.entry(tool.clone()).or_default() += 1;
+        }
+        self.waiting.insert(id.clone(), made.clone());
+    }
+
     /// It was refused: the server never gets it.
     pub(super) fn refused(&mut self, message: &Message, policy: &ServerPolicy, taken: bool) {
+        let waiting = message.id().filter(|_| taken);
+        if let Some(id) = waiting.filter(|id| self.waiting.get(id).is_some_and(|made| made.goes_on)) {
+            self.over(id);
+            return;
+        }
         self.total = self.total.saturating_sub(1);
         if message.method() != Some("tools/call") {
             return;
@@ -196,7 +218,7 @@ impl Made {
             Fingerprint::of_all(&named.into_iter().chain(settings.same.iter().map(part)).collect::<Vec<_>>())
         });
         let tool = message.called_tool().filter(|tool| policy.tools.contains_key(*tool)).map(str::to_owned);
-        Self { tool, call, act }
+        Self { tool, call, act, goes_on: false }
     }
 }
 

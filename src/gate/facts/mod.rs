@@ -14,8 +14,11 @@ mod names;
 mod pages;
 mod pinned;
 mod read;
+mod rounds;
 mod server;
 mod sessions;
+mod settled;
+mod subscriptions;
 mod versions;
 
 use std::{collections::BTreeMap, sync::Arc};
@@ -32,14 +35,18 @@ pub use listed::Pass;
 pub use names::{NameClaim, NameClaims};
 pub use pages::{Page, Pages};
 pub use pinned::{PinFacts, Standing};
+pub use rounds::Rounds;
+pub(super) use rounds::{questions, responses};
 pub use server::ServerFacts;
 pub use sessions::{Session, Sessions, StateUse, Who};
 pub(super) use sessions::{session, sessions};
+pub(super) use settled::Settled;
+pub use subscriptions::{Heard, Subscriptions};
 pub use versions::{Stale, Versions};
 
 use self::pinned::Keeper;
 use super::{Event, Listing, Opening, Outward, Owner, Passing, PinStore, Rules, Surroundings, outward};
-use crate::protocol::{Direction, Id, Message, ServerName};
+use crate::protocol::{Direction, Id, Message, ServerName, Shape};
 
 /// A request that the server has not answered yet.
 #[derive(Clone, Debug)]
@@ -52,9 +59,16 @@ pub struct InFlight {
     pub request: Message,
     /// Who sent it.
     pub who: Who,
+    /// The round that it goes on from; an empty one for a new request.
+    round: rounds::Round,
 }
 
 impl InFlight {
+    /// Whether it asks for a stream, which nobody waits for the end of.
+    pub(super) fn is_stream(&self) -> bool {
+        self.method == "subscriptions/listen"
+    }
+
     /// Whether it asks for a listing from its beginning.
     pub(super) fn is_first_page(&self) -> bool {
         self.request.params().and_then(|params| params.member("cursor")).is_none()
@@ -101,6 +115,8 @@ pub(super) struct Absorbed {
     pub(super) count: Option<Count>,
     /// For a progress notification of the server.
     pub(super) progress: Option<Progress>,
+    /// For a notification of the server that belongs to a stream, or should.
+    pub(super) heard: Option<Heard>,
     /// The server's request that the client answers.
     pub(super) asked: Option<Asked>,
     /// The event is a request of the server's under an id that it uses already.
@@ -200,6 +216,12 @@ impl Facts {
         let server = event.server();
         let policy = rules.policy().server(server);
         let who = Who::of(event.via(), &policy.sessions.principals);
+        if let Event::Passing(Passing { message, .. }) = event
+            && message.shape() == Shape::Batch
+        {
+            // What it holds is taken in message by message.
+            return Absorbed { who, ..Absorbed::default() };
+        }
         if rules.follows()
             && let Event::Passing(Passing { direction: Direction::Requestward, message, .. }) = event
         {
@@ -224,6 +246,8 @@ impl Facts {
                 facts.consents.revoke();
                 facts.initialize = None;
                 facts.initialized = false;
+                facts.stateless = false;
+                facts.subscriptions.clear();
                 facts.asking.remove(&None);
                 if let Some(keeper) = keeper {
                     facts.pinned.opening(keeper, &Owner::of(opening));
@@ -251,6 +275,11 @@ impl Facts {
                 return absorbed;
             }
             Event::Head(head) => facts.sessions.answered(head, who),
+            Event::Unanswered(unanswered) => {
+                if facts.forget(unanswered.id).is_some() {
+                    facts.remember(unanswered.id.clone());
+                }
+            }
             Event::Hop(_) => {}
         }
         Absorbed { who, ..Absorbed::default() }

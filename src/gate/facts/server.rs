@@ -1,22 +1,23 @@
 //! The facts of one server's session.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 
 use super::{
     super::{Listing, ListingKind, Passing, Reach, ServerPolicy, Verb, Via, check},
-    Absorbed, Asked, Asking, Calls, Consents, InFlight, KnownTool, Pages, Pass, PinFacts, Progress, Readings, Sessions,
-    Versions, Who,
+    Absorbed, Asked, Asking, Calls, Consents, Heard, InFlight, KnownTool, Pages, Pass, PinFacts, Progress, Readings,
+    Rounds, Sessions, Settled, Subscriptions, Versions, Who,
     pinned::Keeper,
+    rounds::Round,
 };
 use crate::{
     digest::Fingerprint,
     protocol::{
-        Id, Message, Shape,
+        Era, Id, Message, Shape, meta,
         strict::{Kind, Node},
     },
 };
 
-/// Late replies are told from invented ones for this many requests back.
+/// How many sessions' askings are remembered.
 const REMEMBERED: usize = 4096;
 
 /// What is known of one server's session.
@@ -30,7 +31,7 @@ pub struct ServerFacts {
     /// What the client asked and the server has not answered.
     pub in_flight: HashMap<Id, InFlight>,
     /// Requests that were answered or cancelled: a late reply to one is no attack.
-    pub settled: BTreeSet<Id>,
+    pub settled: Settled,
     /// Tools as listed last.
     pub tools: BTreeMap<String, KnownTool>,
     /// What is approved of it, where the policy pins.
@@ -45,6 +46,12 @@ pub struct ServerFacts {
     pub initialize: Option<Message>,
     /// The client said that it is ready.
     pub initialized: bool,
+    /// The client asked something in the stateless era on this connection.
+    pub stateless: bool,
+    /// What the client listens to.
+    pub subscriptions: Subscriptions,
+    /// Requests that wait for their next round.
+    pub rounds: Rounds,
     /// What the server asked and the client has not answered, by session and id:
     /// each session has ids of its own.
     pub asked: HashMap<(Option<Fingerprint>, Id), Asked>,
@@ -73,16 +80,14 @@ fn is_unasked(via: Via<'_>) -> bool {
 }
 
 impl ServerFacts {
-    /// The id of the one request in flight, where there is exactly one.
+    /// The id of the one request in flight, where there is exactly one: a stream that
+    /// was asked for is not waited for.
     pub fn only_in_flight(&self) -> Option<&Id> {
-        let mut ids = self.in_flight.keys();
-        ids.next().filter(|_| self.in_flight.len() == 1)
+        let mut ids = self.in_flight.iter().filter(|(_, request)| !request.is_stream()).map(|(id, _)| id);
+        ids.next().filter(|_| ids.next().is_none())
     }
 
     pub(super) fn remember(&mut self, id: Id) {
-        if self.settled.len() >= REMEMBERED {
-            self.settled.pop_first();
-        }
         self.settled.insert(id);
     }
 
@@ -100,20 +105,23 @@ impl ServerFacts {
 
     /// What the server asked for and said so far, in a session.
     pub(super) fn asking(&mut self, who: Who) -> &mut Asking {
-        if self.asking.len() >= REMEMBERED && !self.asking.contains_key(&who.session) {
+        if self.asking.len() >= REMEMBERED && !self.asking.contains_key(&who.seat()) {
             self.asking.pop_first();
         }
-        self.asking.entry(who.session).or_default()
+        self.asking.entry(who.seat()).or_default()
     }
 
     pub(super) fn requested(&mut self, message: &Message, policy: &ServerPolicy, who: Who) -> Absorbed {
-        if message.is_call() {
+        self.stateless |= message.is_stateless();
+        let round = self.continued(message, who);
+        if message.is_call() && round.is_none() {
             self.asking(who).spoke(message);
         }
         let id_in_use =
             message.shape() == Shape::Request && message.id().is_some_and(|id| self.in_flight.contains_key(id));
         let taken = message.shape() == Shape::Request && message.id().is_some() && !id_in_use;
-        let count = acts(message).then(|| self.calls.requested(message, policy, taken));
+        let goes_on = round.is_some();
+        let count = acts(message).then(|| self.calls.requested(message, policy, taken, goes_on));
         match (message.shape(), message.id(), message.method()) {
             (Shape::Request, Some(id), Some(method)) => {
                 // An id that is in flight stays with its first request; the
@@ -126,8 +134,13 @@ impl ServerFacts {
                     self.initialize = Some(message.clone());
                     self.initialized = false;
                 }
-                let consented = self.consents.take(message, &self.tools);
-                let request = InFlight { method: method.to_owned(), tool, request: message.clone(), who };
+                if method == "subscriptions/listen" {
+                    self.subscriptions.asked(id, message, who);
+                }
+                let mut round = round.unwrap_or_default();
+                round.consented |= self.consents.take(message, &self.tools);
+                let consented = round.consented;
+                let request = InFlight { method: method.to_owned(), tool, request: message.clone(), who, round };
                 self.in_flight.insert(id.clone(), request);
                 if let Some(token) = progress_token(message) {
                     self.progress.insert(token, f64::NEG_INFINITY);
@@ -136,7 +149,10 @@ impl ServerFacts {
             }
             (Shape::Notification, _, Some("notifications/cancelled")) => {
                 let id = message.params().and_then(|params| params.member("requestId")).and_then(Id::of);
-                if let Some(id) = id.filter(|id| self.in_flight.contains_key(id)) {
+                // An opening can't be cancelled: its answer is still waited for.
+                let is_cancellable = |id: &Id| self.in_flight.get(id).is_some_and(|asked| asked.method != "initialize");
+                if let Some(id) = id.filter(is_cancellable) {
+                    self.subscriptions.over(&id);
                     self.forget(&id);
                     self.remember(id);
                 }
@@ -150,12 +166,25 @@ impl ServerFacts {
             (Shape::Response, Some(id), _) => {
                 let asked = self.settled_by(who, id);
                 if let Some(asked) = &asked {
-                    self.asking(who).answered(&asked.request, message);
+                    let params = asked.request.params();
+                    let asks = params.filter(|_| asked.method == "elicitation/create").map(super::question);
+                    self.asking(who).answered(asks, message.result());
                 }
                 Absorbed { asked, ..Absorbed::default() }
             }
             _ => Absorbed { count, ..Absorbed::default() },
         }
+    }
+
+    /// The round that a request goes on from; what the user answered in it is taken in.
+    fn continued(&mut self, message: &Message, who: Who) -> Option<Round> {
+        let round = self.rounds.continued(message, who)?;
+        for (key, answer) in super::responses(message) {
+            if let Some(question) = round.asked.get(key).filter(|question| question.method == "elicitation/create") {
+                self.asking(who).answered(question.asks, Some(answer));
+            }
+        }
+        Some(round)
     }
 
     /// The user consents to one call.
@@ -173,8 +202,13 @@ impl ServerFacts {
         let message = passing.message;
         match message.shape() {
             Shape::Notification => {
-                self.asking(who).notified(message);
-                self.notified(message)
+                let streams = self.stateless && self.initialize.is_none();
+                let heard = self.subscriptions.heard(message, who, streams);
+                // That a stream begins is no news.
+                if heard != Some(Heard::Begins) {
+                    self.asking(who).notified(message);
+                }
+                Absorbed { heard, ..self.notified(message) }
             }
             Shape::Request => self.asks(message, who),
             Shape::Response => {
@@ -188,9 +222,24 @@ impl ServerFacts {
                 if passing.via.is_some_and(is_unasked) && self.in_flight.contains_key(id) {
                     return Absorbed { misplaced: true, ..Absorbed::default() };
                 }
-                self.calls.answered(id, check::failed(message));
+                let goes_on = match (self.in_flight.get(id), message.result()) {
+                    (Some(request), Some(result)) => {
+                        self.rounds.answered(&request.request, result, request.who, &request.round)
+                    }
+                    _ => false,
+                };
+                if !goes_on {
+                    self.calls.answered(id, check::failed(message));
+                }
                 let Some(answered) = self.forget(id) else { return Absorbed::default() };
+                if let Some(result) = message.result() {
+                    for (_, question) in super::questions(result) {
+                        let method = question.member("method").and_then(Node::as_str).unwrap_or_default();
+                        self.asking(answered.who).asked(method, question.span.len());
+                    }
+                }
                 self.remember(id.clone());
+                self.subscriptions.over(id);
                 let kind = ListingKind::of(&answered.method);
                 let listing = kind.and_then(|kind| Listing::read(kind, message, keeper.is_some()));
                 let mut page = None;
@@ -221,7 +270,9 @@ impl ServerFacts {
                     self.sessions.handed_out(result, message.raw(), &answered.request, answered.who);
                 }
                 match answered.method.as_str() {
-                    "initialize" if message.result().is_some() => self.opened(message, policy, keeper),
+                    method if meta::is_opening(method) && message.result().is_some() => {
+                        self.opened(message, policy, keeper);
+                    }
                     "prompts/get" => {
                         if let Some(keeper) = keeper {
                             self.pinned.got_prompt(keeper, &answered, message);
@@ -247,7 +298,7 @@ impl ServerFacts {
 
     /// The server asks. An id that waits for an answer stays with its first request.
     fn asks(&mut self, message: &Message, who: Who) -> Absorbed {
-        self.asking(who).asked(message);
+        self.asking(who).asked(message.method().unwrap_or_default(), message.raw().len());
         let (Some(id), Some(method)) = (message.id(), message.method()) else { return Absorbed::default() };
         let key = (who.session, id.clone());
         if self.asked.contains_key(&key) {
@@ -264,7 +315,8 @@ impl ServerFacts {
         }
         // What the policy doesn't allow opened nothing, whether or not a check is
         // there to say so.
-        if let Some(version) = check::opened_version(message).filter(|version| policy.wire.allows_version(version)) {
+        let version = check::opened_version(message).filter(|version| Era::of(version) == Era::Handshake);
+        if let Some(version) = version.filter(|version| policy.wire.allows_version(version)) {
             self.negotiated = Some(version.to_owned());
         }
     }
@@ -275,6 +327,16 @@ impl ServerFacts {
             Some("notifications/tools/list_changed") => &[ListingKind::Tools][..],
             Some("notifications/resources/list_changed") => &[ListingKind::Resources, ListingKind::Templates],
             Some("notifications/prompts/list_changed") => &[ListingKind::Prompts],
+            // The server ends a stream.
+            Some("notifications/cancelled") => {
+                let id = message.params().and_then(|params| params.member("requestId")).and_then(Id::of);
+                if let Some(id) = id.filter(|id| self.in_flight.get(id).is_some_and(InFlight::is_stream)) {
+                    self.subscriptions.over(&id);
+                    self.forget(&id);
+                    self.remember(id);
+                }
+                &[]
+            }
             Some("notifications/progress") => {
                 progress = Some(self.progressed(message));
                 &[]

@@ -5,7 +5,7 @@ use std::collections::{HashMap, VecDeque};
 use super::super::{Head, Passing, Verb, Via};
 use crate::{
     digest::{Fingerprint, fingerprint},
-    protocol::{Message, strict::Node},
+    protocol::{Message, meta, strict::Node},
 };
 
 /// How many sessions and how many states are remembered; the oldest goes first,
@@ -23,6 +23,11 @@ pub struct Who {
 }
 
 impl Who {
+    /// By what the server's requests are counted: the session, or else the principal.
+    pub fn seat(self) -> Option<Fingerprint> {
+        self.session.or(self.principal)
+    }
+
     /// Who sent an HTTP request, told by the headers that name principals.
     pub(super) fn of(via: Option<Via<'_>>, principals: &[String]) -> Self {
         let Some(Via { headers, .. }) = via else { return Self::default() };
@@ -68,10 +73,16 @@ pub struct StateUse {
 }
 
 impl StateUse {
+    /// Stands for the use among others.
+    pub(super) fn digest(&self) -> Fingerprint {
+        let text = |text: &str| Some(Fingerprint::of(text.as_bytes()));
+        let target = self.target.as_deref().and_then(text);
+        Fingerprint::of_all(&[self.principal, text(&self.method), target, self.arguments])
+    }
+
     /// The use that a request makes of a state that it brings.
     pub fn of(request: &Message, who: Who) -> Option<Self> {
-        const ROUNDS: [&str; 3] = ["tools/call", "resources/read", "prompts/get"];
-        let method = request.method().filter(|method| ROUNDS.contains(method))?;
+        let method = request.method().filter(|method| meta::IN_ROUNDS.contains(method))?;
         let params = request.params();
         let target = params.and_then(|params| params.member(if method == "resources/read" { "uri" } else { "name" }));
         let arguments = params.and_then(|params| params.member("arguments"));
@@ -115,6 +126,13 @@ impl<T> Remembered<T> {
                 self.entries.remove(&oldest);
             }
         }
+    }
+
+    /// Takes an entry out.
+    pub(super) fn take(&mut self, key: &Fingerprint) -> Option<T> {
+        let found = self.entries.remove(key)?;
+        self.order.retain(|known| known != key);
+        Some(found)
     }
 
     /// The entry, made where there is none.

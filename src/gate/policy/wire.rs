@@ -4,7 +4,7 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::protocol::Revision;
+use crate::protocol::{Era, Revision};
 
 /// What may come over the wire.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -52,6 +52,14 @@ impl WirePolicy {
     /// Whether a session may be opened in this version.
     pub fn allows_version(&self, version: &str) -> bool {
         self.lists_version(version) && !self.is_below_minimum(version)
+    }
+
+    /// The versions of an era that may be used, newest first.
+    pub(in crate::gate) fn of_era(&self, era: Era) -> Vec<String> {
+        let mut versions: Vec<_> = self.versions.iter().filter(|version| Era::of(version) == era).cloned().collect();
+        versions.retain(|version| !self.is_below_minimum(version));
+        versions.sort_unstable_by(|a, b| b.cmp(a));
+        versions
     }
 
     /// Whether the version is one of those listed.

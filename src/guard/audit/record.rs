@@ -99,6 +99,7 @@ pub(super) fn ruling(
         Event::Head(_) => "head",
         Event::Hop(_) => "redirect",
         Event::Passing(_) => "message",
+        Event::Unanswered(_) => "unanswered",
         Event::Approval(_) => "approval",
         Event::Consent(_) => "consent",
     };
@@ -122,6 +123,9 @@ pub(super) fn ruling(
         }
         Event::Head(head) => {
             record.insert("status".to_owned(), head.status.into());
+        }
+        Event::Unanswered(unanswered) => {
+            record.insert("id".to_owned(), id(unanswered.id));
         }
         _ => {}
     }
@@ -169,6 +173,7 @@ fn decision(decision: &Decision) -> &'static str {
     match decision {
         Decision::Forward => "forward",
         Decision::Rewrite(_) => "rewrite",
+        Decision::Each => "take apart",
         Decision::Refuse { .. } => "refuse",
     }
 }

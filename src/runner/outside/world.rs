@@ -117,7 +117,7 @@ impl OutsideWorld {
         recorder: Recorder,
     ) -> Result<Self, String> {
         let program = settings.program.clone().ok_or("a gate needs the program that its relay is started from")?;
-        let streams = prepared.case.body.steps.iter().any(case::speaks_unasked);
+        let streams = prepared.case.body.steps.iter().any(|step| case::speaks_unasked(step) || case::listens(step));
         let port = outside.standing.as_ref().map(|standing| standing.upstream_port);
         let back = Wiring::new(prepared, outside.back(), None, None, recorder.clone(), streams, port)
             .await

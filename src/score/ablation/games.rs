@@ -64,12 +64,9 @@ impl<'a> Game<'a> {
         shares(self.few()?, |set| self.stopped(set).map(|stopped| if stopped { 1.0 } else { 0.0 }))
     }
 
-    /// Its name, with the revision where the case is played in several.
+    /// Its name, with the revision where that is not the case's home.
     pub fn name(&self) -> String {
-        match self.case.body.revisions.as_slice() {
-            [_] => self.case.id.to_string(),
-            _ => format!("{} ({})", self.case.id, self.revision.as_str()),
-        }
+        self.case.name_in(self.revision)
     }
 
     /// The sets of checks that the tables ask about.

@@ -1,6 +1,6 @@
 //! A client that trusts whatever it is told, unless a referee stops it.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, header};
@@ -8,7 +8,7 @@ use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use tokio::{
     sync::{mpsc, oneshot},
-    task::JoinSet,
+    task::{AbortHandle, JoinSet},
     time::timeout,
 };
 use url::{Position, Url};
@@ -31,6 +31,9 @@ const HOPS: usize = 10;
 /// How long a message that asks for no reply holds those behind it back.
 const ORDER: Duration = Duration::from_secs(1);
 
+/// How many requests that are over may still be listed.
+const SLACK: usize = 64;
+
 /// How long a request may wait for its head after the owner is gone, so that
 /// what was accepted has been sent.
 const FLUSH: Duration = Duration::from_secs(1);
@@ -40,7 +43,7 @@ const FLUSH: Duration = Duration::from_secs(1);
 ///
 /// - a response that is no event stream, as one [`Form::Whole`], whatever its
 ///   status and media type;
-/// - an event stream, as a [`Form::Event`] for each message and one
+/// - an event stream, as a [`Form::Event`] for each message or mark and one
 ///   [`Form::End`]; a GET first brings an event with no bytes, which says that
 ///   the stream is open ([`super::open_stream`]);
 /// - [`Form::Stopped`], where the referee stopped it;
@@ -49,6 +52,8 @@ const FLUSH: Duration = Duration::from_secs(1);
 /// Requests run side by side. A notification or a response holds back what
 /// comes after it until its head has arrived (at most a second), as a client
 /// does that waits for its 202; otherwise they might overtake each other.
+///
+/// [`Carrier::Gone`] on an exchange calls it off.
 ///
 /// Redirects are followed with the same method, body and headers, credentials
 /// included, to any origin. A `host` header of the frame is sent as it stands
@@ -102,11 +107,23 @@ impl From<String> for Failure {
 
 async fn drive(client: Arc<Client>, mut from_owner: mpsc::Receiver<Frame>) {
     let mut running = JoinSet::new();
+    let mut open: HashMap<Exchange, AbortHandle> = HashMap::new();
     while let Some(frame) = from_owner.recv().await {
+        if frame.carrier == Carrier::Gone {
+            // Its connection closes with it: that is how a server is told.
+            if let Some(task) = open.remove(&frame.exchange) {
+                task.abort();
+            }
+            continue;
+        }
         let holds = matches!(Message::new(frame.body.clone()).shape(), Shape::Notification | Shape::Response);
         let (headed, head) = oneshot::channel();
-        running.spawn(Arc::clone(&client).serve(frame, headed));
+        let exchange = frame.exchange;
+        open.insert(exchange, running.spawn(Arc::clone(&client).serve(frame, headed)));
         while running.try_join_next().is_some() {}
+        if open.len() > 2 * running.len() + SLACK {
+            open.retain(|_, task| !task.is_finished());
+        }
         if holds {
             let _ = timeout(ORDER, head).await;
         }
@@ -186,8 +203,13 @@ impl Client {
         }
         let mut decoder = sse::Decoder::default();
         while let Some(chunk) = self.chunk(&mut body).await? {
-            for message in decoder.feed(&chunk).into_iter().filter_map(sse::Event::message) {
-                self.deliver(exchange, &head, Form::Event, message).await?;
+            for event in decoder.feed(&chunk) {
+                let mark = event.mark();
+                let body = event.message().unwrap_or_default();
+                if mark.is_some() || !body.is_empty() {
+                    let carrier = Carrier::Reply { head: Arc::clone(&head), form: Form::Event, mark };
+                    self.hand_over(Frame { exchange, carrier, body }).await?;
+                }
             }
             within_cap(decoder.held())?;
         }
@@ -210,8 +232,12 @@ impl Client {
     }
 
     async fn deliver(&self, exchange: Exchange, head: &Arc<ReplyHead>, form: Form, body: Bytes) -> Result<(), Failure> {
-        let carrier = Carrier::Reply { head: Arc::clone(head), form };
-        self.to_owner.send(Frame { exchange, carrier, body }).await.map_err(|_| Failure::Unwanted)
+        let carrier = Carrier::Reply { head: Arc::clone(head), form, mark: None };
+        self.hand_over(Frame { exchange, carrier, body }).await
+    }
+
+    async fn hand_over(&self, frame: Frame) -> Result<(), Failure> {
+        self.to_owner.send(frame).await.map_err(|_| Failure::Unwanted)
     }
 
     async fn unwanted_for_long(&self) {
@@ -226,7 +252,7 @@ impl Order {
             Carrier::Request { verb, headers } => (verb, headers),
             Carrier::Exact(exact) => (exact.verb, exact.headers.clone()),
             Carrier::Line => (Verb::Post, Headers::new()),
-            Carrier::Reply { .. } => return Err("a response can't be sent as a request".to_owned()),
+            Carrier::Reply { .. } | Carrier::Gone => return Err("a response can't be sent as a request".to_owned()),
         };
         let mut headers = headers::map(&given)?;
         if verb == Verb::Get {

@@ -15,10 +15,13 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Response, StatusCode, header};
 use http_body_util::Full;
 use hyper::body::{Frame as Piece, SizeHint};
-use tokio::sync::{Notify, mpsc, oneshot};
+use tokio::{
+    runtime::Handle,
+    sync::{Notify, mpsc, oneshot},
+};
 
 use super::{
-    super::{Carrier, Exchange, Form, Frame, ReplyHead, Verb},
+    super::{Carrier, Exchange, Form, Frame, Mark, ReplyHead, Verb},
     headers, sse,
 };
 
@@ -45,7 +48,10 @@ impl Pieces {
     fn send(&self, event: Bytes) -> bool {
         let waits = self.unread.fetch_add(event.len(), Ordering::AcqRel);
         if waits > 0 && waits + event.len() > UNREAD {
-            self.break_off();
+            // Once: it is out of step from here on.
+            if waits <= UNREAD {
+                self.break_off();
+            }
             return false;
         }
         self.sender.send(Ok(event)).is_ok()
@@ -91,12 +97,22 @@ enum Stage {
 #[derive(Debug)]
 pub(super) struct Ticket {
     desk: Arc<Desk>,
+    to_owner: mpsc::Sender<Frame>,
     pub(super) exchange: Exchange,
 }
 
 impl Drop for Ticket {
     fn drop(&mut self) {
-        self.desk.state().slots.remove(&self.exchange);
+        if self.desk.state().slots.remove(&self.exchange).is_none() {
+            return;
+        }
+        let gone = Frame { exchange: self.exchange, carrier: Carrier::Gone, body: Bytes::new() };
+        if let Err(mpsc::error::TrySendError::Full(gone)) = self.to_owner.try_send(gone)
+            && let Ok(runtime) = Handle::try_current()
+        {
+            let to_owner = self.to_owner.clone();
+            runtime.spawn(async move { to_owner.send(gone).await });
+        }
     }
 }
 
@@ -110,6 +126,7 @@ impl Desk {
         self: &Arc<Self>,
         verb: Verb,
         hang_up: &Arc<Notify>,
+        to_owner: &mpsc::Sender<Frame>,
     ) -> Option<(Ticket, oneshot::Receiver<Response<Body>>)> {
         let mut state = self.state();
         if state.closed {
@@ -119,7 +136,7 @@ impl Desk {
         let exchange = Exchange(state.last);
         let (respond, answer) = oneshot::channel();
         state.slots.insert(exchange, Slot { verb, stage: Stage::Waiting(respond), hang_up: Arc::clone(hang_up) });
-        Some((Ticket { desk: Arc::clone(self), exchange }, answer))
+        Some((Ticket { desk: Arc::clone(self), to_owner: to_owner.clone(), exchange }, answer))
     }
 
     /// Whoever still waits gets no answer; streams end in order.
@@ -141,7 +158,8 @@ impl Desk {
             return;
         }
         let Some(slot) = state.slots.remove(&frame.exchange) else { return };
-        if let Some(slot) = state.advance(slot, frame.carrier, frame.body) {
+        let mark = frame.mark().cloned();
+        if let Some(slot) = state.advance(slot, frame.carrier, frame.body, mark.as_ref()) {
             state.slots.insert(frame.exchange, slot);
         }
     }
@@ -149,17 +167,23 @@ impl Desk {
 
 impl State {
     /// What becomes of an exchange; nothing when this answer is its last.
-    fn advance(&mut self, Slot { verb, stage, hang_up }: Slot, carrier: Carrier, body: Bytes) -> Option<Slot> {
+    fn advance(
+        &mut self,
+        Slot { verb, stage, hang_up }: Slot,
+        carrier: Carrier,
+        body: Bytes,
+        mark: Option<&Mark>,
+    ) -> Option<Slot> {
         let pieces = match (stage, carrier) {
             (Stage::Waiting(respond), Carrier::Line) => {
                 let _ = respond.send(json(body));
                 return None;
             }
-            (Stage::Waiting(respond), Carrier::Reply { head, form: Form::Whole }) => {
+            (Stage::Waiting(respond), Carrier::Reply { head, form: Form::Whole, .. }) => {
                 let _ = respond.send(response(&head, Body::Whole(Full::new(body))));
                 return None;
             }
-            (Stage::Waiting(respond), Carrier::Reply { head, form: form @ (Form::Event | Form::End) }) => {
+            (Stage::Waiting(respond), Carrier::Reply { head, form: form @ (Form::Event | Form::End), .. }) => {
                 let pieces = start(&head, respond, Arc::clone(&hang_up))?;
                 if form == Form::End {
                     return None;
@@ -181,10 +205,15 @@ impl State {
             (Stage::Streaming(_), Carrier::Reply { form: Form::End, .. })
             | (Stage::Waiting(_), Carrier::Reply { form: Form::Stopped, .. }) => return None,
             // An owner asks nothing on an exchange that its client opened.
-            (stage, Carrier::Request { .. } | Carrier::Exact(_)) => return Some(Slot { verb, stage, hang_up }),
+            (stage, Carrier::Request { .. } | Carrier::Exact(_) | Carrier::Gone) => {
+                return Some(Slot { verb, stage, hang_up });
+            }
         };
-        let is_read = body.is_empty() || pieces.send(sse::encode(&body));
-        is_read.then_some(Slot { verb, stage: Stage::Streaming(pieces), hang_up })
+        if !body.is_empty() || mark.is_some() {
+            pieces.send(sse::marked(mark, &body));
+        }
+        // One that is broken off goes with its client.
+        Some(Slot { verb, stage: Stage::Streaming(pieces), hang_up })
     }
 
     /// A message that answers no request goes on one stream only, as the
@@ -213,7 +242,6 @@ fn start(head: &ReplyHead, respond: oneshot::Sender<Response<Body>>, hang_up: Ar
     let unread = Arc::clone(&pieces.unread);
     let mut response = response(head, Body::Events { pieces: receiver, unread, ticket: None });
     headers::default(response.headers_mut(), header::CONTENT_TYPE, sse::MEDIA_TYPE);
-    headers::default(response.headers_mut(), header::CACHE_CONTROL, "no-cache");
     respond.send(response).ok().map(|()| pieces)
 }
 

@@ -48,12 +48,14 @@ const PAUSE: Duration = Duration::from_millis(10);
 /// - [`super::whole`] or [`super::accepted`]: a whole response; a bare
 ///   [`Carrier::Line`] is one of status 200 in JSON;
 /// - [`super::event`] starts an event stream or goes on with it, and
-///   [`super::end`] ends it; one with no bytes ([`super::open_stream`]) only
-///   starts it. A GET is answered so, or with a whole response;
+///   [`super::end`] ends it; one with neither bytes nor a mark
+///   ([`super::open_stream`]) only starts it. A GET is answered so, or with a whole response;
 /// - [`super::super::Form::Stopped`], or a whole response after events, breaks
 ///   the connection off.
 ///
 /// A client that leaves too much of its stream unread is broken off.
+/// A client that goes away before its answer has ended is told as [`Carrier::Gone`]
+/// on its exchange.
 ///
 /// A frame on no exchange goes to the GET stream that was opened last, and waits
 /// for one if there is none. Frames on an exchange that is over, or whose
@@ -183,7 +185,7 @@ async fn handle(
         Err(error) if error.is::<LengthLimitError>() => return Ok(refusal(StatusCode::PAYLOAD_TOO_LARGE)),
         Err(_) => return Err(Unanswered),
     };
-    let (ticket, answer) = desk.open(verb, hang_up).ok_or(Unanswered)?;
+    let (ticket, answer) = desk.open(verb, hang_up, to_owner.queue()).ok_or(Unanswered)?;
     let frame = Frame { exchange: ticket.exchange, carrier: Carrier::Request { verb, headers }, body };
     to_owner.send(frame).await.map_err(|_| Unanswered)?;
     let response = answer.await.map_err(|_| Unanswered)?;

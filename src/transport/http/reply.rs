@@ -10,7 +10,7 @@ use super::{
 };
 
 fn reply(exchange: Exchange, head: ReplyHead, form: Form, body: Bytes) -> Frame {
-    Frame { exchange, carrier: Carrier::Reply { head: Arc::new(head), form }, body }
+    Frame { exchange, carrier: Carrier::Reply { head: Arc::new(head), form, mark: None }, body }
 }
 
 /// A whole response.

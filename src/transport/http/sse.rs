@@ -1,6 +1,10 @@
 //! Streams of server-sent events, as the HTML standard frames them.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
+
+use super::super::Mark;
 
 /// The media type of such a stream.
 pub const MEDIA_TYPE: &str = "text/event-stream";
@@ -25,12 +29,37 @@ impl Event {
         let named = self.name.as_deref().unwrap_or("message") == "message";
         self.data.filter(|data| named && !data.is_empty())
     }
+
+    /// What it says beside the message.
+    pub fn mark(&self) -> Option<Arc<Mark>> {
+        let mark = Mark { id: self.id.clone(), retry: self.retry };
+        (mark != Mark::default()).then(|| Arc::new(mark))
+    }
 }
 
 /// The event that carries one message. A carriage return in it, alone or before
 /// a line feed, arrives as a line feed: the framing has no other line end.
 pub fn encode(message: &[u8]) -> Bytes {
-    let mut event = b"event: message\n".to_vec();
+    marked(None, message)
+}
+
+/// The same with a mark. One without a message has an empty data line, so that
+/// clients which look only at events with data see its id.
+pub fn marked(mark: Option<&Mark>, message: &[u8]) -> Bytes {
+    let mut event = Vec::with_capacity(message.len() + 32);
+    // An event without a message has no name: one called so would be a message.
+    if !message.is_empty() {
+        event.extend_from_slice(b"event: message\n");
+    }
+    if let Some(Mark { id, retry }) = mark {
+        // No line end can be in an id that was read from a line.
+        if let Some(id) = id.as_ref().filter(|id| !id.contains(['\n', '\r', '\0'])) {
+            event.extend_from_slice(format!("id: {id}\n").as_bytes());
+        }
+        if let Some(retry) = retry {
+            event.extend_from_slice(format!("retry: {retry}\n").as_bytes());
+        }
+    }
     let mut rest = message;
     loop {
         let end = memchr::memchr2(b'\n', b'\r', rest);
@@ -186,11 +215,17 @@ mod tests {
         }
 
         #[test]
-        fn what_is_encoded_is_decoded(message in "[ :a漢\n]{0,12}") {
-            let events = decode(&encode(message.as_bytes()));
+        fn what_is_encoded_is_decoded(
+            message in "[ :a漢\n]{0,12}",
+            id in prop::option::of("[ :a漢]{0,4}"),
+            retry in prop::option::of(0_u64..9999),
+        ) {
+            let mark = Mark { id, retry };
+            let events = decode(&marked(Some(&mark), message.as_bytes()));
             prop_assert_eq!(events.len(), 1);
-            prop_assert_eq!(events[0].name.as_deref(), Some("message"));
+            prop_assert_eq!(events[0].name.as_deref(), (!message.is_empty()).then_some("message"));
             prop_assert_eq!(events[0].data.as_deref(), Some(message.as_bytes()));
+            prop_assert_eq!(&Mark { id: events[0].id.clone(), retry: events[0].retry }, &mark);
         }
     }
 }

@@ -10,7 +10,7 @@ use tokio::{
 
 use super::*;
 use crate::transport::{
-    Careless, Carrier, Connection, Exchange, Form, Frame, Go, Headers, Redirect, Referee, ReplyHead, Verb, header,
+    Careless, Carrier, Connection, Exchange, Form, Frame, Go, Headers, Mark, Redirect, Referee, ReplyHead, Verb, header,
 };
 
 const CALL: &str = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
@@ -54,7 +54,7 @@ async fn next(connection: &mut Connection) -> Frame {
 /// The next reply: its exchange, status, form and text.
 async fn reply(client: &mut Connection) -> (u64, u16, Form, String) {
     let frame = next(client).await;
-    let Carrier::Reply { head, form } = frame.carrier else { panic!("not a reply: {frame:?}") };
+    let Carrier::Reply { head, form, .. } = frame.carrier else { panic!("not a reply: {frame:?}") };
     (frame.exchange.0, head.status, form, String::from_utf8(frame.body.to_vec()).unwrap())
 }
 
@@ -279,6 +279,47 @@ async fn what_was_accepted_is_sent_although_the_owner_is_gone() {
     server.outgoing.send(Frame::line(asked, "{}")).await.unwrap();
     drop(server);
     assert_eq!(reply(&mut client).await, seen(2, 200, Form::Whole, "{}"));
+}
+
+#[tokio::test]
+async fn events_keep_their_marks() {
+    let (mut client, mut server) = pair().await;
+    client.outgoing.send(request(5, Verb::Post, &[], CALL)).await.unwrap();
+    let asked = next(&mut server).await.exchange;
+    let mark = |id: &str, retry| Some(Arc::new(Mark { id: Some(id.to_owned()), retry }));
+    let marked = |mark, body: &'static str| {
+        let mut frame = event(asked, Headers::new(), body);
+        if let Carrier::Reply { mark: none, .. } = &mut frame.carrier {
+            *none = mark;
+        }
+        frame
+    };
+    for frame in [marked(mark("a:0", Some(250)), ""), marked(mark("a:1", None), "{}"), end(asked)] {
+        server.outgoing.send(frame).await.unwrap();
+    }
+    let mut heard = Vec::new();
+    for _ in 0..3 {
+        let frame = next(&mut client).await;
+        heard.push((frame.mark().cloned(), String::from_utf8(frame.body.to_vec()).unwrap()));
+    }
+    let id = |id: &str, retry| Some(Mark { id: Some(id.to_owned()), retry });
+    let wanted = [(id("a:0", Some(250)), ""), (id("a:1", None), "{}"), (None, "")];
+    assert_eq!(heard, wanted.map(|(mark, body)| (mark, body.to_owned())));
+}
+
+#[tokio::test]
+async fn whoever_goes_away_is_told_of_and_may_be_called_off() {
+    let (client, mut server) = pair().await;
+    client.outgoing.send(request(5, Verb::Get, &[], "")).await.unwrap();
+    client.outgoing.send(request(6, Verb::Post, &[], CALL)).await.unwrap();
+    let mut asked = [next(&mut server).await, next(&mut server).await];
+    asked.sort_by_key(|frame| !matches!(frame.carrier, Carrier::Request { verb: Verb::Get, .. }));
+    server.outgoing.send(open_stream(asked[0].exchange, Headers::new())).await.unwrap();
+    let gone = |exchange| Frame { exchange, carrier: Carrier::Gone, body: Bytes::new() };
+    for (own, theirs) in [(6, asked[1].exchange), (5, asked[0].exchange)] {
+        client.outgoing.send(gone(Exchange(own))).await.unwrap();
+        assert_eq!(next(&mut server).await, gone(theirs));
+    }
 }
 
 #[tokio::test]

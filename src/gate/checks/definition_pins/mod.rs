@@ -9,7 +9,7 @@ use crate::{
         Check, Context, Docs, Event, ListingKind, Passing, PinKind, PinMode, Proposals, ServerFacts, Standing, check,
     },
     protocol::{
-        Direction, Message,
+        Direction, Message, meta,
         strict::{Kind, Node},
     },
 };
@@ -88,7 +88,7 @@ impl Check for DefinitionPins {
                     }
                 }
             }
-            Event::Head(_) | Event::Hop(_) | Event::Consent(_) => {}
+            Event::Head(_) | Event::Hop(_) | Event::Unanswered(_) | Event::Consent(_) => {}
         }
     }
 }
@@ -177,7 +177,7 @@ fn listing(context: &Context<'_>, facts: &ServerFacts, proposals: &mut Proposals
 }
 
 fn instructions(context: &Context<'_>, facts: &ServerFacts, event: &Event<'_>, proposals: &mut Proposals) {
-    if context.answered.is_none_or(|request| request.method != "initialize") {
+    if context.answered.is_none_or(|request| !meta::is_opening(&request.method)) {
         return;
     }
     let standing = facts.pinned.instructions();

@@ -17,7 +17,7 @@ fn headers(gate: &mut Driver, text: &str, sent: &[(&str, &str)]) -> Vec<(String,
     match gate.ask_with(text, sent).ruling.decision {
         Decision::Forward => Vec::new(),
         Decision::Rewrite(Rewrite { headers, .. }) => headers,
-        Decision::Refuse { .. } => panic!("refused"),
+        Decision::Refuse { .. } | Decision::Each => panic!("refused"),
     }
 }
 

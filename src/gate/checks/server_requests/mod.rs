@@ -12,9 +12,9 @@ mod tests;
 
 use super::CheckId;
 use crate::{
-    gate::{Asking, Check, Context, Docs, Event, Passing, Proposals},
+    gate::{Asking, Check, Context, Docs, Event, Passing, Proposals, facts::responses},
     protocol::{
-        Direction, METHOD_NOT_FOUND, Message, Shape,
+        Direction, Era, METHOD_NOT_FOUND, Message, Shape, meta,
         strict::{Kind, Node},
     },
 };
@@ -36,7 +36,8 @@ static DOCS: Docs = Docs {
            declined is not asked again until the client acts. Roots are told within the policy's folders. \
            Notifications beyond a cap are dropped until the client says something of its own. Requests inside of a \
            result (`inputRequests`) and of a URL error (-32042) are held to the same. A refusal is answered to the \
-           server; an answer of the client's to nothing is dropped. All this holds without any setting.",
+           server; an answer of the client's to nothing is dropped. In the stateless era only what the request itself declares counts, a server asks inside \
+           of results alone, and caps count by principal. All this holds without any setting.",
     why: "A server that may ask can spend the user's money, put words into the model's mouth, and stand before the \
           user with the host's own dialogs.",
     misses: "An order or a question for a secret in words that no rule knows, or in other languages than those of the \
@@ -54,6 +55,8 @@ static DOCS: Docs = Docs {
         ("not-ready", "a request before the client said that it is ready"),
         ("id-in-use", "a request under an id that waits for an answer; the first one keeps it"),
         ("too-many", "more requests in the session than the policy allows"),
+        ("no-session", "a request of the server's own where there is no session"),
+        ("no-rounds", "a request inside of a result that can't be answered in rounds"),
         ("in-flight", "more requests waiting at once than the policy allows"),
         ("max-tokens", "a sampling request without a cap on its tokens, or with too high a one"),
         ("too-long", "sampling requests that are together longer than the policy allows"),
@@ -94,10 +97,15 @@ struct Ask<'a> {
     params: Option<&'a Node>,
     /// What the client declared.
     capabilities: Option<&'a Node>,
-    /// What went before in the session; nothing for a request inside of a result,
-    /// which the client's own request bounds.
+    /// Whether taking in context has to be declared.
+    has_contexts: bool,
+    /// What went before in the session; nothing for a request inside of a result of
+    /// the handshake era, which the client's own request bounds.
     asking: Option<&'a Asking>,
 }
+
+/// What a server may ask for inside of a result.
+const INSIDE: [&str; 3] = ["elicitation/create", "sampling/createMessage", "roots/list"];
 
 /// How many pings may wait for an answer at once.
 const PINGS: usize = 16;
@@ -111,10 +119,14 @@ impl Check for ServerRequests {
         let Event::Passing(Passing { direction, message, .. }) = event else { return };
         match (direction, message.shape()) {
             (Direction::Requestward, Shape::Response) => answered(context, event, message, proposals),
+            (Direction::Requestward, Shape::Request) => {
+                let answers = responses(message).map(|(_, answer)| answer);
+                roots::told(context, event, message, answers, proposals);
+            }
             (Direction::Replyward, Shape::Request) => asked(context, event, message, proposals),
             (Direction::Replyward, Shape::Notification) => {
                 let limits = &context.policy(event).requests.unasked;
-                let said = context.server(event).asking.get(&context.who.session);
+                let said = context.server(event).asking.get(&context.who.seat());
                 if said.is_some_and(|asking| asking.said > limits.max_messages || asking.said_bytes > limits.max_bytes)
                 {
                     proposals.discard("flood", "the server says more than its client asked to hear");
@@ -137,14 +149,23 @@ fn asked(context: &Context<'_>, event: &Event<'_>, message: &Message, proposals:
         Some(session) => (Some(&session.initialize), session.initialized),
         None => (facts.initialize.as_ref(), facts.initialized),
     };
+    let on_a_stateless_one = event.via().is_some_and(|via| {
+        let mut versions = via.headers.iter().filter(|(name, _)| name == "mcp-protocol-version");
+        versions.any(|(_, version)| Era::of(version) == Era::Stateless)
+    });
+    if on_a_stateless_one || (initialize.is_none() && facts.stateless) {
+        let why = "without a session a server asks inside of its results, and nobody may answer it otherwise";
+        return proposals.swallow("no-session", why);
+    }
     let method = message.method().unwrap_or_default();
     let ask = Ask {
         context,
         event,
         method,
+        has_contexts: facts.negotiated.as_deref() >= Some("2025-11-25"),
         params: message.params(),
         capabilities: initialize.and_then(|opening| opening.params()?.member("capabilities")),
-        asking: facts.asking.get(&context.who.session),
+        asking: facts.asking.get(&context.who.seat()),
     };
     let verdict = ask.judge().and_then(|()| {
         if !ready && method != "ping" {
@@ -161,16 +182,30 @@ fn asked(context: &Context<'_>, event: &Event<'_>, message: &Message, proposals:
 
 /// Requests that a server puts into its reply.
 fn inside(context: &Context<'_>, event: &Event<'_>, message: &Message, proposals: &mut Proposals) {
-    const DECLARED: &str = "io.modelcontextprotocol/clientCapabilities";
     let result = message.result().and_then(|result| result.member("inputRequests"));
     let error = message.error().and_then(|error| error.pointer("/data/elicitations"));
     if result.is_none() && error.is_none() {
         return;
     }
-    let by_request = context.answered.and_then(|asked| asked.request.params()?.member("_meta")?.member(DECLARED));
-    let opening = context.server(event).initialize.as_ref();
-    let capabilities = by_request.or(opening.and_then(|opening| opening.params()?.member("capabilities")));
-    let judge = |method, params| Ask { context, event, method, params, capabilities, asking: None }.judge();
+    if result.is_some() && !context.answered.is_some_and(|asked| meta::IN_ROUNDS.contains(&asked.method.as_str())) {
+        return proposals.refuse("no-rounds", "the server asks in reply to what is answered in one round");
+    }
+    // What was declared before is no declaration in the stateless era.
+    let stateless = context.answered.filter(|asked| asked.request.is_stateless());
+    let facts = context.server(event);
+    let opening = facts.initialize.as_ref();
+    let capabilities = match stateless {
+        Some(asked) => asked.request.in_meta(meta::CAPABILITIES).last(),
+        None => opening.and_then(|opening| opening.params()?.member("capabilities")),
+    };
+    let asking = stateless.and_then(|asked| facts.asking.get(&asked.who.seat()));
+    let has_contexts = stateless.is_some() || facts.negotiated.as_deref() >= Some("2025-11-25");
+    let judge = |method, params| {
+        if stateless.is_some() && !INSIDE.contains(&method) {
+            return No::because("unknown-method", "a server asks for no such thing inside of a result");
+        }
+        Ask { context, event, method, params, capabilities, has_contexts, asking }.judge()
+    };
     let in_result = result.map_or(&[][..], Node::members).iter().map(|member| {
         let method = member.value.member("method").and_then(Node::as_str).unwrap_or_default();
         judge(method, member.value.member("params"))
@@ -185,7 +220,9 @@ fn inside(context: &Context<'_>, event: &Event<'_>, message: &Message, proposals
 fn answered(context: &Context<'_>, event: &Event<'_>, message: &Message, proposals: &mut Proposals) {
     match context.asked {
         None => proposals.discard("no-question", "the server asked nothing under this id, or was answered before"),
-        Some(asked) if asked.method == "roots/list" => roots::told(context, event, message, proposals),
+        Some(asked) if asked.method == "roots/list" => {
+            roots::told(context, event, message, message.result(), proposals);
+        }
         Some(_) => {}
     }
 }

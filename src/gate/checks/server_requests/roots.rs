@@ -14,8 +14,15 @@ pub(super) fn judge(ask: &Ask<'_>) -> Result<(), No> {
     ask.counts(policy.max_requests, |asking| asking.rooted)
 }
 
-/// The client tells its roots: those that the server may know go on.
-pub(super) fn told(context: &Context<'_>, event: &Event<'_>, message: &Message, proposals: &mut Proposals) {
+/// The client tells its roots in some of these results: those that the server may
+/// know go on.
+pub(super) fn told<'a>(
+    context: &Context<'_>,
+    event: &Event<'_>,
+    message: &Message,
+    results: impl IntoIterator<Item = &'a Node>,
+    proposals: &mut Proposals,
+) {
     let policy = &context.policy(event).requests.roots;
     let allowed: Option<Vec<_>> =
         policy.within.as_ref().map(|within| within.iter().filter_map(|root| folder(root)).collect());
@@ -25,8 +32,8 @@ pub(super) fn told(context: &Context<'_>, event: &Event<'_>, message: &Message, 
             allowed.as_ref().is_none_or(|allowed| allowed.iter().any(|root| path.starts_with(root)))
         })
     };
-    let Some(result) = message.result() else { return };
-    for roots in result.members().iter().filter(|member| member.key == "roots") {
+    let members = results.into_iter().flat_map(Node::members);
+    for roots in members.filter(|member| member.key == "roots") {
         let roots = &roots.value;
         if roots.items().iter().all(fits) {
             continue;

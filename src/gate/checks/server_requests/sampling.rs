@@ -58,7 +58,7 @@ fn context(ask: &Ask<'_>, params: &Node, most: IncludeContext) -> Result<(), No>
             return No::because("context", "the request asks for more context than the policy allows");
         }
         // Before 2025-11-25 context came with sampling itself.
-        if ask.context.server(ask.event).negotiated.as_deref() >= Some("2025-11-25") {
+        if ask.has_contexts {
             ask.needs(&["sampling", "context"])?;
         }
     }

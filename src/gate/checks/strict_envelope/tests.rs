@@ -103,24 +103,64 @@ fn what_is_no_message_is_answered_and_goes_no_further() {
     }
 }
 
-#[test]
-fn batches_never_pass() {
-    let one = ask(r#""method":"ping""#);
-    for batch in [
-        format!("[{one}]"),
-        format!(" \n[ {one} , {one} ]"),
-        "[]".to_owned(),
-        "[[]]".to_owned(),
-        format!("[[{one}]]"),
-        "[1]".to_owned(),
-        r#"[{"jsonrpc":"2.0","method":"notifications/initialized"}]"#.to_owned(),
-    ] {
-        driver().ask(&batch).refuses("batch").answers("null").code(INVALID_REQUEST);
-    }
+fn opened(version: &str) -> Driver {
     let mut gate = driver();
-    gate.tell("[]").drops("batch");
-    gate.ask(&one).passes();
-    gate.tell(r#"[{"jsonrpc":"2.0","id":7,"result":{}}]"#).refuses("batch").answers("7");
+    gate.exchange("initialize", "{}", &format!(r#"{{"protocolVersion":"{version}","capabilities":{{}}}}"#)).passes();
+    gate
+}
+
+#[test]
+fn batches_pass_in_no_session_that_has_none() {
+    let one = ask(r#""method":"ping""#);
+    for gate in [driver as fn() -> Driver, || opened("2025-06-18"), || opened("2025-11-25")] {
+        for batch in [
+            format!("[{one}]"),
+            format!(" \n[ {one} , {one} ]"),
+            "[]".to_owned(),
+            "[[]]".to_owned(),
+            format!("[[{one}]]"),
+            "[1]".to_owned(),
+            r#"[{"jsonrpc":"2.0","method":"notifications/initialized"}]"#.to_owned(),
+        ] {
+            gate().ask(&batch).refuses("batch").answers("null").code(INVALID_REQUEST);
+        }
+        let mut gate = gate();
+        gate.tell("[]").drops("batch");
+        gate.ask(&one).passes();
+        gate.tell(r#"[{"jsonrpc":"2.0","id":7,"result":{}}]"#).refuses("batch").answers("7");
+    }
+}
+
+#[test]
+fn batches_are_taken_apart_in_the_revision_that_has_them() {
+    let one = ask(r#""method":"ping""#);
+    let mut gate = opened("2025-03-26");
+    for batch in [format!("[{one}]"), format!(" \n[ {one} , {one} ]"), "[1]".to_owned(), format!("[[{one}]]")] {
+        gate.ask(&batch).is_taken_apart();
+        gate.tell(&batch).is_taken_apart();
+    }
+    gate.ask(" [ ] ").refuses("odd-batch").answers("null").code(INVALID_REQUEST);
+    gate.tell("[]").drops("odd-batch");
+    let many = |count: usize| format!("[{}]", vec!["1"; count].join(","));
+    gate.ask(&many(256)).is_taken_apart();
+    gate.ask(&many(257)).refuses("odd-batch").answers("null");
+    // The session is another one's by now.
+    gate.open(crate::gate::Reach::Memory, &[]);
+    gate.ask(&format!("[{one}]")).refuses("batch");
+}
+
+#[test]
+fn what_comes_in_a_batch_is_judged_as_if_it_came_alone() {
+    let mut gate = opened("2025-03-26");
+    gate.batched(true);
+    gate.ask(&ask(r#""method":"ping""#)).passes();
+    gate.ask("1").refuses("no-message").answers("null").code(INVALID_REQUEST);
+    gate.ask(r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#).refuses("bad-id");
+    gate.ask(&call(r#""name":"a","name":"b""#)).refuses("duplicate-key").answers("7");
+    let opening = r#"{"jsonrpc":"2.0","id":8,"method":"initialize","params":{}}"#;
+    gate.ask(opening).refuses("odd-batch").answers("8").code(INVALID_REQUEST);
+    gate.ask(&format!("[{}]", ask(r#""method":"ping""#))).refuses("odd-batch").answers("null");
+    gate.batched(false).ask(opening).passes();
 }
 
 #[test]

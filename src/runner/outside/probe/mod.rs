@@ -12,7 +12,6 @@ use crate::{
     fixture::{Source, load_server},
     gate::{SchemaCache, Told},
     plan::{Arm, Outside, Prepared, Trial, load_policy, outside::Features},
-    protocol::Revision,
     transcript::Transcript,
 };
 
@@ -103,7 +102,7 @@ fn trial(outside: &Arc<Outside>, name: &str, text: &str, pages: bool) -> Result<
     let rules = load_policy(&Source::new("probe/policy.toml", POLICY), &Arc::new(SchemaCache::default()))
         .map_err(|error| error.to_string())?;
     let servers = BTreeMap::from([(case.first_server(), Arc::new(start))]);
-    let revision = case.body.revisions.first().copied().unwrap_or(Revision::DEFAULT);
+    let revision = case.home_revision();
     let outside = Some(Arc::clone(outside));
     let transport = outside.as_ref().map_or(crate::transport::Kind::Stdio, |outside| outside.front());
     let prepared = Prepared { case, servers, rules, surroundings: Told::default(), live: None, outside };
