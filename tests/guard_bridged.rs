@@ -274,8 +274,36 @@ fn a_server_that_cannot_be_reached_is_told_to_whoever_asks() {
     command.current_dir(folder.path()).args(["guard", "--policy", "policy.toml", "--upstream"]);
     let mut session = Session::start(command.arg(format!("http://{gone}/mcp")));
     let refused = session.ask(OPENING);
-    assert!(refused.contains(r#""id":"o""#) && refused.contains("can't be reached"), "{refused}");
+    assert!(refused.contains(r#""id":"o","error""#), "{refused}");
     assert_eq!(session.close().1, 0);
+}
+
+/// A request of the revision without sessions.
+const STATELESS: &str = r#"{"jsonrpc":"2.0","id":7,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}"#;
+
+#[test]
+fn clients_without_sessions_are_served_over_http() {
+    let guard = Guard::start(&[]);
+    let headers = [("mcp-protocol-version", "2026-07-28"), ("mcp-method", "tools/list")];
+    let said = guard.listening.ask("POST", &headers, STATELESS);
+    assert_eq!((said.status(), said.header("mcp-session-id")), (200, None), "{}", said.body);
+    assert!(said.body.contains("\"id\":7") && said.body.contains("\"read\""), "{}", said.body);
+    assert!(!said.body.contains("burn"), "{}", said.body);
+    assert_eq!(guard.end().0, Some(0));
+}
+
+#[test]
+fn clients_without_sessions_are_served_in_lines() {
+    let server = Server::start();
+    let folder = TempDir::new().unwrap();
+    std::fs::write(folder.path().join("policy.toml"), POLICY).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_gateproof"));
+    command.current_dir(folder.path()).args(["guard", "--policy", "policy.toml", "--upstream", &server.url]);
+    let mut session = Session::start(&mut command);
+    let listed = session.ask(STATELESS);
+    assert!(listed.contains("\"id\":7") && listed.contains("\"read\"") && !listed.contains("burn"), "{listed}");
+    assert_eq!(session.close().1, 0);
+    assert_eq!(server.seen(), format!("POST - 2026-07-28 {STATELESS}"));
 }
 
 #[test]

@@ -12,7 +12,7 @@ use super::lobby::SESSION;
 use crate::{
     protocol::{Id, Message, Mirrors, REFUSED, Shape, encoded, error_reply, strict::Node},
     relay::next,
-    transport::{Carrier, Connection, Exchange, Form, Frame, Headers, Mark, Verb, header},
+    transport::{Carrier, Connection, Exchange, Form, Frame, Headers, Ledger, Mark, Verb, header},
 };
 
 /// How long a server may take to hear that the session is over.
@@ -31,7 +31,7 @@ pub async fn call(client: Connection, server: Connection) {
     let Connection { outgoing: to_client, mut incoming, tasks: client_tasks, .. } = client;
     let Connection { outgoing: to_server, incoming: mut from_server, tasks: server_tasks, .. } = server;
     let mut caller = Caller { to_client, ..Caller::new() };
-    let mut client_speaks = true;
+    let (mut client_speaks, mut ledger) = (true, Ledger::default());
     let server_speaks = loop {
         // What was asked is still answered.
         if !client_speaks && !caller.is_awaited() {
@@ -49,19 +49,20 @@ pub async fn call(client: Connection, server: Connection) {
                 None => break false,
             },
             // What follows an opening goes under the session that it opens.
-            (room, asked) = next(&mut incoming, Some(&to_server)), if client_speaks && caller.opening.is_none() => {
+            (room, asked) = next(&mut incoming, Some(&to_server), &mut ledger), if client_speaks && caller.opening.is_none() => {
                 let Some(asked) = asked else {
                     client_speaks = false;
                     continue;
                 };
                 if let Some(room) = room {
+                    ledger.sent(asked.body.len());
                     room.send(caller.post(asked.body));
                 }
             }
             () = sleep_until(due.unwrap_or_else(Instant::now)), if due.is_some() => {}
         }
         let streams = caller.streams();
-        if !streams.is_empty() && !send(&to_server, streams).await {
+        if !streams.is_empty() && !send(&to_server, streams, &mut ledger).await {
             break false;
         }
     };
@@ -79,8 +80,9 @@ pub async fn call(client: Connection, server: Connection) {
     drop((client_tasks, server_tasks));
 }
 
-async fn send(to_server: &mpsc::Sender<Frame>, frames: Vec<Frame>) -> bool {
+async fn send(to_server: &mpsc::Sender<Frame>, frames: Vec<Frame>, ledger: &mut Ledger) -> bool {
     for frame in frames {
+        ledger.sent(frame.body.len());
         if to_server.send(frame).await.is_err() {
             return false;
         }
@@ -239,7 +241,7 @@ impl Caller {
                 }
                 (head.status, *form)
             }
-            Carrier::Line | Carrier::Request { .. } | Carrier::Gone => (200, Form::Event),
+            Carrier::Line | Carrier::Request { .. } | Carrier::Gone | Carrier::Exact(_) => (200, Form::Event),
         };
         if self.opening == Some(exchange) && !frame.body.is_empty() {
             self.opened(&frame);

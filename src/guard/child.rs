@@ -11,8 +11,7 @@ use std::{
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::{process::Command, time::timeout};
 
-use super::ROOM;
-use crate::transport::{Connection, Room, stdio};
+use crate::transport::{Connection, stdio};
 
 /// A server in a process group of its own. Dropping it kills the group.
 #[derive(Debug)]
@@ -39,8 +38,7 @@ impl Child {
         let group = process.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw).ok_or_else(missing)?;
         let stdin = process.stdin.take().ok_or_else(missing)?;
         let stdout = process.stdout.take().ok_or_else(missing)?;
-        let connection = stdio::bounded(stdout, stdin, Room::new(ROOM));
-        Ok((Self { process, group, ended: None }, connection))
+        Ok((Self { process, group, ended: None }, stdio::over(stdout, stdin)))
     }
 
     /// Waits until it has ended by itself, and ends the rest of its group: what

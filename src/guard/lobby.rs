@@ -9,7 +9,7 @@ use super::{line::UNANSWERED, stateless, unsent::Unsent};
 use crate::{
     protocol::{INVALID_REQUEST, Id, Message, PARSE_ERROR, REFUSED, Shape, error_reply, meta, strict::Node},
     relay::next,
-    transport::{Carrier, Connection, Exchange, Frame, Headers, Verb, http},
+    transport::{Carrier, Connection, Exchange, Frame, Headers, Ledger, Verb, http},
 };
 
 /// The header that names a session.
@@ -43,22 +43,25 @@ pub async fn lobby(clients: Connection, server: Connection, session: String) {
         get: None,
         unsent: Unsent::default(),
     };
+    let mut ledger = Ledger::default();
     loop {
         tokio::select! {
             biased;
             said = from_server.recv() => match said {
                 Some(said) => {
                     if let Some(answer) = lobby.heard(said.body).await {
+                        ledger.sent(answer.len());
                         // A server that listens no more has nobody to be told.
                         let _ = to_server.send(Frame::line(Exchange::NONE, answer)).await;
                     }
                 }
                 None => break,
             },
-            (room, asked) = next(&mut incoming, Some(&to_server)) => {
+            (room, asked) = next(&mut incoming, Some(&to_server), &mut ledger) => {
                 let Some(asked) = asked else { break };
                 let is_over = matches!(asked.carrier, Carrier::Request { verb: Verb::Delete, .. });
                 if let (Some(line), Some(room)) = (lobby.asked(asked).await, room) {
+                    ledger.sent(line.len());
                     room.send(Frame::line(Exchange::NONE, line));
                 }
                 if is_over {
@@ -103,7 +106,7 @@ impl Lobby {
         let verb = match frame.carrier {
             Carrier::Request { verb, .. } => verb,
             Carrier::Gone => return self.left(exchange),
-            Carrier::Line | Carrier::Reply { .. } => return None,
+            Carrier::Line | Carrier::Reply { .. } | Carrier::Exact(_) => return None,
         };
         match verb {
             Verb::Post => return self.posted(exchange, frame.body).await,

@@ -24,9 +24,6 @@ mod watched;
 mod web;
 mod world;
 
-/// How many bytes of what one end has said may be held at once.
-pub const ROOM: usize = 64 << 20;
-
 pub use call::call;
 pub use child::Child;
 pub use consent::{Approvals, ApprovalsError, Asker, Asks, Call, Question};

@@ -313,7 +313,7 @@ impl<H: Host> Front<'_, H> {
         let Some(session) = self.sessions.get_mut(&number) else { return Ok(()) };
         let ends = match &frame.carrier {
             Carrier::Reply { form, .. } => *form != Form::Event,
-            Carrier::Line | Carrier::Request { .. } | Carrier::Gone => true,
+            Carrier::Line | Carrier::Request { .. } | Carrier::Exact(_) | Carrier::Gone => true,
         };
         frame.body = session.restored(&frame);
         if ends && let Some(asked) = session.open.remove(&frame.exchange) {

@@ -9,8 +9,8 @@ use super::{
     policy::Enforced,
 };
 use crate::{
-    guard::{Broken, Keeper, Outcome, ROOM, Watch, audit::Ending, serve, told},
-    transport::{Room, stdio},
+    guard::{Broken, Keeper, Outcome, Watch, audit::Ending, serve, told},
+    transport::stdio,
 };
 
 /// How long the client may take to read what it was told last.
@@ -61,7 +61,7 @@ async fn session(what: &What, enforced: &Enforced) -> u8 {
     };
     drop(keeper);
     let (writer, written) = told(tokio::io::stdout());
-    let client = stdio::bounded(tokio::io::stdin(), writer, Room::new(ROOM));
+    let client = stdio::over(tokio::io::stdin(), writer);
     let outcome = serve(&seen, client, server, stop, what.manner()).await;
     kept.all().await;
     let _ = tokio::time::timeout(FLUSH, written).await;

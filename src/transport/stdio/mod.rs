@@ -5,4 +5,4 @@ mod lines;
 mod tail;
 
 pub use child::{Child, Process};
-pub use lines::{LINE_CAP, bounded, over};
+pub use lines::{LINE_CAP, over};
