@@ -6,7 +6,7 @@ use super::{Case, CaseFile, CaseId, hide};
 use crate::fixture::{Honest, Source, SourceError, Step};
 
 /// Placeholders that belong to faults, raw sends and repetitions, filled in at play.
-const AT_PLAY: [&str; 4] = ["id", "result", "reply", "n"];
+const AT_PLAY: [&str; 6] = ["id", "result", "reply", "sent", "byte-count", "n"];
 
 /// Placeholders that a server fills in: its `[honest]` table.
 const HONEST: [&str; 3] = ["honest-tool", "honest-arguments", "honest-text"];
@@ -93,6 +93,13 @@ fn variant(
     let body: CaseFile = toml::Value::Table(filled)
         .try_into()
         .map_err(|error: toml::de::Error| source.error(&[], format!("the variant {id}: {}", error.message())))?;
+    let pieces = body
+        .servers
+        .iter()
+        .flat_map(|server| server.greeting.iter().chain(server.faults.iter().flat_map(|fault| &fault.wire)));
+    if let Some(problem) = pieces.filter_map(|piece| piece.problem(false)).next() {
+        return Err(source.error(&[Step::Key("servers")], format!("the variant {id}: {problem}")));
+    }
     Ok(Case { id, file: source.name().to_owned(), body })
 }
 

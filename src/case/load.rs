@@ -56,6 +56,7 @@ pub fn load(source: &Source, stem: &str) -> Result<CaseFile, SourceError> {
     }
     labels(source, &case)?;
     launches(source, &case)?;
+    bytes(source, &case)?;
     Ok(case)
 }
 
@@ -108,6 +109,41 @@ fn launches(source: &Source, case: &CaseFile) -> Result<(), SourceError> {
     Ok(())
 }
 
+/// In memory there are no bytes between messages, and what a server writes before
+/// it was asked needs a stream.
+fn bytes(source: &Source, case: &CaseFile) -> Result<(), SourceError> {
+    use crate::transport::Kind;
+
+    let plays_on = |kind| case.transports.contains(&kind);
+    let without = |path: &[Step<'_>], what: &str, help: &'static str| Err(source.error(path, what).with_help(help));
+    for (index, server) in case.servers.iter().enumerate() {
+        let at = [Step::Key("servers"), Step::Index(index)];
+        let written = server.greeting.iter().find_map(|piece| piece.problem(false));
+        if let Some(problem) = written.or_else(|| server.faults.iter().find_map(super::Fault::problem)) {
+            return Err(source.error(&at, problem));
+        }
+        if plays_on(Kind::Memory) && server.faults.iter().any(|fault| !fault.wire.is_empty()) {
+            return without(&at, "in memory there are no bytes to write", NO_MEMORY);
+        }
+        let early = !server.greeting.is_empty() || server.stderr.is_some();
+        if early && case.transports != [Kind::Stdio] {
+            let what = "only on stdio a server says something before it was asked";
+            return without(&at, what, "give the case `transports = [\"stdio\"]`");
+        }
+    }
+    if plays_on(Kind::Http) && case.steps.iter().any(super::script::ends) {
+        let what = "a client's HTTP request is no stream that could end before the session";
+        return without(&[Step::Key("steps")], what, "give the case `transports = [\"stdio\"]`");
+    }
+    if plays_on(Kind::Memory) && case.steps.iter().any(super::script::is_exact) {
+        return without(&[Step::Key("steps")], "in memory there are no bytes to write", NO_MEMORY);
+    }
+    Ok(())
+}
+
+/// What to do about bytes in memory.
+const NO_MEMORY: &str = "give the case `transports = [\"stdio\"]`, `[\"http\"]` or both";
+
 /// Every label that an expectation names must be a step's.
 fn labels(source: &Source, case: &CaseFile) -> Result<(), SourceError> {
     let known = super::script::labels(&case.steps);
@@ -154,6 +190,12 @@ fn steps(source: &Source, case: &CaseFile, step: &Act, path: &mut Vec<Step<'_>>)
         return Err(source
             .json_error(path, &error)
             .with_help("arguments go on the wire as they stand; for broken JSON use a `send` step"));
+    }
+    if let Act::Send(raw) = step
+        && let Some(problem) = raw.problem()
+    {
+        path.push(Step::Key("send"));
+        return Err(source.error(path, problem));
     }
     if let Act::Repeat(repeat) = step
         && let Some(problem) = repeat.problem()

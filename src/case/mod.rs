@@ -10,6 +10,7 @@ mod hide;
 mod load;
 mod model;
 mod overlay;
+mod piece;
 mod predicate;
 mod repeat;
 mod script;
@@ -20,10 +21,11 @@ pub use expand::expand;
 pub use hide::names as transforms;
 pub use load::load;
 pub use model::{Case, CaseFile, CaseId, Expect, Kind, Level, Overlay, Refusal, ServerUse, Stage};
+pub use piece::{End, Piece, blown_up};
 pub use predicate::{LaunchedAs, Predicate, ReplyWants, Seen, StateIs, StepRef};
 
 pub use repeat::Repeat;
 pub use script::{
     Call, Consent, Emit, Fault, HeaderValue, Host, Launch, Layer, List, Mutation, Notify, Obey, On, Open, Opening,
-    OwnHeaders, Raw, Request, Restart, Step, Until, Verb, labels, listens, speaks_unasked,
+    OwnHeaders, Raw, Request, Restart, Step, Until, Verb, is_framing, labels, listens, speaks_unasked,
 };

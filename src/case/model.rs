@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
+    piece::Piece,
     predicate::Predicate,
     script::{Fault, Host, Launch, Step},
 };
@@ -167,6 +168,13 @@ pub struct ServerUse {
     /// Misbehaviour on the wire.
     #[serde(default)]
     pub faults: Vec<Fault>,
+    /// What it writes before anything was asked (stdio only).
+    #[serde(default)]
+    pub greeting: Vec<Piece>,
+    /// What it writes on its standard error before anything was asked (stdio only);
+    /// for `{{repeat:…}}` see [`super::blown_up`].
+    #[serde(default)]
+    pub stderr: Option<String>,
     /// The revisions that it speaks; all unless given.
     #[serde(default)]
     pub speaks: Option<Vec<Revision>>,

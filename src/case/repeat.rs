@@ -73,7 +73,9 @@ impl Step {
                 fill(method);
                 params.iter_mut().for_each(fill);
             }
-            Self::Send(Raw { text, .. }) => text.iter_mut().for_each(fill),
+            Self::Send(Raw { text, wire, .. }) => {
+                text.iter_mut().chain(wire.iter_mut().filter_map(|piece| piece.text.as_mut())).for_each(fill);
+            }
             Self::Emit(Emit { text, .. }) => fill(text),
             Self::Consent(Consent { tool, arguments, .. }) => {
                 fill(tool);

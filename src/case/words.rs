@@ -3,8 +3,8 @@
 use std::fmt;
 
 use super::{
-    Case, Fault, Launch, LaunchedAs, Mutation, Overlay, Predicate, Refusal, ReplyWants, Seen, Stage, StateIs, Step,
-    Until, Verb, labels,
+    Case, End, Fault, Launch, LaunchedAs, Mutation, Overlay, Piece, Predicate, Refusal, ReplyWants, Seen, Stage,
+    StateIs, Step, Until, Verb, labels,
 };
 
 /// The longest text that is quoted whole.
@@ -16,6 +16,8 @@ impl Case {
         let of = self.servers().flat_map(|(name, server)| {
             let overlays = server.overlay.iter().map(overlay);
             let faults = server.faults.iter().map(fault);
+            let greets = pieces(&server.greeting).map(|how| format!("writes {how} before it was asked"));
+            let chats = server.stderr.as_deref().map(|text| format!("writes {} on standard error", quote(text)));
             let launched = server.launch.iter().map(launch);
             let hidden = (!server.connect).then(|| "is not opened by the client".to_owned());
             let speaks = server.speaks.iter().map(|revisions| {
@@ -26,6 +28,8 @@ impl Case {
                 .chain(speaks)
                 .chain(faults)
                 .chain(launched)
+                .chain(greets)
+                .chain(chats)
                 .chain(hidden)
                 .map(move |text| format!("{name}: {text}"))
                 .collect::<Vec<_>>()
@@ -103,7 +107,8 @@ fn doing(step: &Step) -> String {
                 Until::Sent => ", and waits for nothing",
             };
             let bare = if raw.bare { "bare" } else { "raw" };
-            format!("the client sends{on} the {bare} text {}{until}", quote(what))
+            let written = pieces(&raw.wire).map(|how| format!(", written as {how}")).unwrap_or_default();
+            format!("the client sends{on} the {bare} text {}{written}{until}", quote(what))
         }
         Step::Obey(obey) => format!(
             "a host that believes what it reads calls {}{}, if {} reached it",
@@ -170,6 +175,11 @@ fn fault(fault: &Fault) -> String {
     add(fault.silent.then(|| "it says nothing".to_owned()));
     add(fault.close.then(|| "it closes the connection".to_owned()));
     add(fault.pad_to.map(|bytes| format!("its result is padded to {bytes} bytes")));
+    add((fault.hold > 0).then(|| format!("it waits for {} more messages first", fault.hold)));
+    add(fault.on_get.as_deref().map(|text| format!("it sends {} on the stream of a GET", quote(text))));
+    add(pieces(&fault.wire).map(|how| format!("what it says is written as {how}")));
+    add((!fault.interim.is_empty()).then(|| format!("it first answers with HTTP status {:?}", fault.interim)));
+    add(fault.asked_with.as_deref().map(|header| format!("but only if asked with {header}")));
     add(fault.status.map(|status| format!("it answers with HTTP status {status}")));
     add(fault.content_type.as_deref().map(|kind| format!("it answers as {kind}")));
     for (name, value) in &fault.headers {
@@ -177,6 +187,25 @@ fn fault(fault: &Fault) -> String {
     }
     add(fault.redirect.as_ref().map(|server| format!("it redirects to {server}")));
     format!("at {which} {}: {}", fault.method, parts.join(", "))
+}
+
+/// What is written, piece by piece.
+fn pieces(wire: &[Piece]) -> Option<String> {
+    let piece = |piece: &Piece| {
+        let what = piece.text.as_deref().map(|text| quote(&text.escape_debug().to_string()));
+        let what = what.or_else(|| piece.base64.as_deref().map(|text| format!("the bytes {text} (base64)")));
+        let mut parts: Vec<String> = what.into_iter().collect();
+        parts.extend(piece.after_messages.map(|count| format!("after {count} more messages")));
+        parts.extend(piece.cut.map(|at| format!("cut off at {at} bytes")));
+        parts.extend(piece.split.map(|at| format!("in two writes, split at byte {at}")));
+        parts.extend(piece.drip.map(|size| format!("{size} bytes a write")));
+        parts.extend(piece.end.map(|end| match end {
+            End::Close => "and the connection closes".to_owned(),
+            End::HalfClose => "and nothing more is said".to_owned(),
+        }));
+        parts.join(" ")
+    };
+    (!wire.is_empty()).then(|| wire.iter().map(piece).collect::<Vec<_>>().join(", then "))
 }
 
 fn predicate(predicate: &Predicate) -> String {

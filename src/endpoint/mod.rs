@@ -5,9 +5,11 @@
 //! before a real server.
 
 mod catalogue;
+pub mod exact;
 pub mod lines;
 pub mod live;
 mod prototype;
+mod script;
 mod scripted;
 mod stateless;
 mod template;
@@ -16,6 +18,7 @@ pub mod web;
 
 pub use catalogue::Catalogue;
 pub use prototype::{EndpointError, Prototype};
+pub use script::{Said, Script};
 pub use scripted::{Scripted, Served, Web};
 pub use unasked::Unasked;
 

@@ -4,11 +4,11 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use serde_json::Value;
 
-use super::{Catalogue, catalogue::one_line};
+use super::{Catalogue, Script, catalogue::one_line};
 use crate::{
-    case::{Fault, Overlay},
+    case::{Fault, Overlay, Piece},
     fixture::{ReplyRule, ServerFixture},
-    protocol::{Era, Revision},
+    protocol::{Era, Revision, meta},
 };
 
 /// Why a scripted server can't be made or changed as asked.
@@ -78,6 +78,10 @@ pub struct Prototype {
     pub(super) prompts: BTreeMap<String, Vec<Rule>>,
     pub(super) resources: BTreeMap<String, Arc<str>>,
     pub(super) faults: Vec<Fault>,
+    /// What it writes before anything was asked.
+    pub greeting: Script,
+    /// The same on its standard error.
+    pub stderr: Option<Arc<str>>,
     /// The revisions that it speaks, oldest first.
     pub(super) speaks: Vec<Revision>,
 }
@@ -134,6 +138,8 @@ impl Prototype {
                 .collect(),
             faults: faults.to_vec(),
             speaks: Revision::ALL.to_vec(),
+            greeting: Script::default(),
+            stderr: None,
         })
     }
 
@@ -142,6 +148,33 @@ impl Prototype {
     pub fn speaking(mut self, revisions: &[Revision]) -> Self {
         self.speaks = Revision::ALL.into_iter().filter(|revision| revisions.contains(revision)).collect();
         self
+    }
+
+    /// The same, which says something before anything was asked.
+    #[must_use]
+    pub fn greeting(mut self, pieces: &[Piece], stderr: Option<&str>) -> Self {
+        self.greeting = Script::new(pieces, "null", &[]);
+        self.stderr = stderr.map(Into::into);
+        self
+    }
+
+    /// What it does wrong at the nth message with this method, and these headers.
+    pub(super) fn fault(&self, method: &str, nth: u32, headers: &[(String, String)]) -> Option<&Fault> {
+        let meant = |fault: &Fault| fault.method == method || (fault.method == "open" && meta::is_opening(method));
+        let is_asked_with = |wanted: &str| {
+            let (name, part) = wanted.split_once(": ").unwrap_or((wanted, ""));
+            headers.iter().any(|(key, value)| key.eq_ignore_ascii_case(name) && value.contains(part))
+        };
+        self.faults.iter().find(|fault| {
+            meant(fault)
+                && fault.nth.is_none_or(|wanted| wanted == nth)
+                && fault.asked_with.as_deref().is_none_or(is_asked_with)
+        })
+    }
+
+    /// Whether only a server that writes every byte itself can play it on HTTP.
+    pub fn is_exact(&self) -> bool {
+        self.faults.iter().any(Fault::is_exact)
     }
 
     /// Whether it speaks any revision of an era.

@@ -6,16 +6,16 @@ use bytes::Bytes;
 use serde_json::Value;
 
 use super::{
-    Catalogue, EndpointError, Prototype,
+    Catalogue, EndpointError, Prototype, Script,
     prototype::Rule,
     stateless,
     template::{self, Scope},
 };
 use crate::{
-    case::{Fault, Overlay},
+    case::{Fault, Overlay, blown_up},
     protocol::{
         Era, INVALID_PARAMS, Id, METHOD_NOT_FOUND, MISSING_CAPABILITY, Message, Revision, ServerName, Shape,
-        error_reply, meta, strict::Node,
+        error_reply, strict::Node,
     },
 };
 
@@ -30,6 +30,10 @@ pub struct Web {
     pub headers: BTreeMap<String, String>,
     /// A redirect to this server.
     pub redirect: Option<ServerName>,
+    /// What goes on the stream of a GET first.
+    pub on_get: Option<Bytes>,
+    /// Informational responses that come first.
+    pub interim: Vec<u16>,
 }
 
 /// What comes of a message.
@@ -39,6 +43,10 @@ pub struct Served {
     pub says: Vec<Bytes>,
     /// How the reply is dressed on HTTP.
     pub web: Web,
+    /// How that is written, where it isn't in the framing of the transport.
+    pub script: Option<Script>,
+    /// It waits until so many further messages have come.
+    pub hold: u32,
     /// The connection ends afterwards.
     pub close: bool,
     /// This was the nth `initialize`: on HTTP, a session begins.
@@ -109,13 +117,14 @@ impl Scripted {
         Ok(())
     }
 
-    /// Takes a message in and says what comes of it.
-    pub fn arrive(&mut self, principal: &str, message: &Message) -> Served {
-        if message.shape() == Shape::Batch {
-            return self.batch(principal, message);
-        }
-        let (Shape::Request, Some(method)) = (message.shape(), message.method()) else {
-            return Served::default();
+    /// Takes a message in, with the headers that it came with on HTTP, and says what
+    /// comes of it.
+    pub fn arrive(&mut self, principal: &str, headers: &[(String, String)], message: &Message) -> Served {
+        let method = match (message.shape(), message.method()) {
+            (Shape::Batch, _) => return self.batch(principal, headers, message),
+            (Shape::Notification, Some(method)) => return self.notified(method, headers),
+            (Shape::Request, Some(method)) => method,
+            _ => return Served::default(),
         };
         let Some(id) = message.id() else {
             let error = error_reply(None, crate::protocol::INVALID_REQUEST, "an id is a string or a number", None);
@@ -123,22 +132,35 @@ impl Scripted {
         };
         self.requests += 1;
         self.fall_due();
-        let nth = self.counts.entry(method.to_owned()).or_default();
-        *nth += 1;
-        let nth = *nth;
+        let nth = self.count(method);
         if method == "initialize" {
             self.openers.insert(nth, principal.to_owned());
         }
         let Answer { reply, status, listens } = self.in_its_era(principal, method, id, message);
         let start = Arc::clone(&self.start);
-        let meant = |fault: &&Fault| fault.method == method || (fault.method == "open" && meta::is_opening(method));
-        let fault = start.faults.iter().find(|fault| meant(fault) && fault.nth.is_none_or(|wanted| wanted == nth));
         let opens = (method == "initialize" && start.speaks_in(Era::Handshake)).then_some(nth);
         let web = Web { status, ..Web::default() };
         let mut served = Served { web, opens, listens, ..Served::default() };
-        match fault {
-            Some(fault) => misbehave(fault, id, &reply, &mut served),
+        match start.fault(method, nth, headers) {
+            Some(fault) => misbehave(fault, Some(id), &reply, &mut served),
             None => served.says.push(reply),
+        }
+        served
+    }
+
+    fn count(&mut self, method: &str) -> u32 {
+        let nth = self.counts.entry(method.to_owned()).or_default();
+        *nth += 1;
+        *nth
+    }
+
+    /// What comes of something that asks for no reply: a notification, or an HTTP
+    /// request with this method that carries no message.
+    pub fn notified(&mut self, method: &str, headers: &[(String, String)]) -> Served {
+        let nth = self.count(method);
+        let mut served = Served::default();
+        if let Some(fault) = self.start.fault(method, nth, headers) {
+            misbehave(fault, None, &Bytes::new(), &mut served);
         }
         served
     }
@@ -156,13 +178,13 @@ impl Scripted {
         }
     }
 
-    fn batch(&mut self, principal: &str, message: &Message) -> Served {
+    fn batch(&mut self, principal: &str, headers: &[(String, String)], message: &Message) -> Served {
         let items = message.root().map(Node::items).unwrap_or_default();
         let mut says = Vec::new();
         for item in items {
             let single = Message::new(message.raw().slice(item.span.clone()));
             if single.shape() != Shape::Batch {
-                says.extend(self.arrive(principal, &single).says);
+                says.extend(self.arrive(principal, headers, &single).says);
             }
         }
         if says.is_empty() {
@@ -367,17 +389,20 @@ fn result(id: &Id, result: &str) -> Bytes {
     format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#).into()
 }
 
-fn misbehave(fault: &Fault, id: &Id, reply: &Bytes, served: &mut Served) {
+/// `id` is the request's; without one there is no honest reply.
+fn misbehave(fault: &Fault, id: Option<&Id>, reply: &Bytes, served: &mut Served) {
     let honest = Message::new(reply.clone());
+    let own = id.map_or_else(|| "null".to_owned(), Id::to_json);
     let fill = |text: &str| -> Bytes {
         let result = honest.result().map_or(&b"null"[..], |node| &reply[node.span.clone()]);
-        text.replace("{{id}}", &id.to_json())
+        let filled = text
+            .replace("{{id}}", &own)
             .replace("{{result}}", &String::from_utf8_lossy(result))
-            .replace("{{reply}}", &String::from_utf8_lossy(reply))
-            .into()
+            .replace("{{reply}}", &String::from_utf8_lossy(reply));
+        blown_up(&filled).into()
     };
     served.says.extend(fault.before.as_deref().map(fill));
-    if !fault.silent && !fault.close {
+    if !fault.silent && !fault.close && (id.is_some() || fault.reply.is_some()) {
         let mut said = fault.reply.as_deref().map_or_else(|| reply.clone(), fill);
         if let Some(size) = fault.pad_to {
             said = pad(&said, size);
@@ -385,12 +410,18 @@ fn misbehave(fault: &Fault, id: &Id, reply: &Bytes, served: &mut Served) {
         served.says.push(said);
     }
     served.says.extend(fault.then.as_deref().map(fill));
+    if !fault.wire.is_empty() {
+        served.script = Some(Script::new(&fault.wire, &own, &served.says));
+    }
+    served.hold = fault.hold;
     served.close = fault.close;
     served.web = Web {
         status: fault.status.or(served.web.status.filter(|_| fault.reply.is_none())),
         content_type: fault.content_type.clone(),
         headers: fault.headers.clone(),
         redirect: fault.redirect.clone(),
+        on_get: fault.on_get.as_deref().map(fill),
+        interim: fault.interim.clone(),
     };
 }
 

@@ -64,12 +64,25 @@ impl Face {
             let status = if verb == "DELETE" && self.has_sessions() { 200 } else { 405 };
             return Response::bare(status, Vec::new());
         }
+        let (message, served) = self.hear(headers, body);
+        let response = self.dress(&message, served);
+        self.respond(&response);
+        response
+    }
+
+    /// Takes a message in, records it, and says what comes of it.
+    pub(super) fn hear(&self, headers: Vec<(String, String)>, body: Bytes) -> (Message, Served) {
         let message = Message::new(body);
         let principal = self.principal(&headers);
         let served = self.refusal(&message, &headers);
-        self.record(Direction::Requestward, message.clone(), Dress { headers, verb: Some("POST"), status: None });
-        let served = served.unwrap_or_else(|| self.stage.server().arrive(&principal, &message));
-        let response = self.dress(&message, served);
+        let dress = Dress { headers: headers.clone(), verb: Some("POST"), status: None };
+        self.record(Direction::Requestward, message.clone(), dress);
+        let served = served.unwrap_or_else(|| self.stage.server().arrive(&principal, &headers, &message));
+        (message, served)
+    }
+
+    /// Records a response.
+    pub(super) fn respond(&self, response: &Response) {
         let dress = Dress { status: Some(response.status), headers: response.headers.clone(), verb: None };
         if response.bodies.is_empty() {
             self.record(Direction::Replyward, Message::new(Bytes::new()), dress);
@@ -78,7 +91,6 @@ impl Face {
                 self.record(Direction::Replyward, Message::new(body.clone()), dress.clone());
             }
         }
-        response
     }
 
     /// Whether it has sessions, and the streams that belong to them.
@@ -106,7 +118,7 @@ impl Face {
         opener.unwrap_or_else(|| server.prototype().principal_of_headers(headers)).to_owned()
     }
 
-    fn record(&self, direction: Direction, message: Message, dress: Dress) {
+    pub(super) fn record(&self, direction: Direction, message: Message, dress: Dress) {
         self.recorder.event(Event::Crossed(Crossing {
             leg: Leg::Upstream,
             direction,
@@ -116,13 +128,14 @@ impl Face {
         }));
     }
 
-    fn dress(&self, request: &Message, served: Served) -> Response {
-        let Served { says, web, opens, close, listens } = served;
+    /// What goes back for what a message came to.
+    pub(super) fn dress(&self, request: &Message, served: Served) -> Response {
+        let Served { says, web, opens, close, listens, .. } = served;
         let mut headers = Vec::new();
         if let Some(nth) = opens {
             headers.push(("mcp-session-id".to_owned(), format!("{}-{nth}", self.session)));
         }
-        let Web { status, content_type, headers: more, redirect } = web;
+        let Web { status, content_type, headers: more, redirect, .. } = web;
         headers.extend(more);
         if let Some(target) = redirect {
             let url = self.urls.get().and_then(|urls| urls.get(&target)).cloned().unwrap_or_default();
@@ -144,8 +157,21 @@ impl Face {
             if says.len() > 1 || listens.is_some() { "text/event-stream" } else { "application/json" }.to_owned()
         });
         let events = content_type == "text/event-stream";
-        headers.push(("content-type".to_owned(), content_type));
+        // An empty one stands for none at all.
+        if !content_type.is_empty() {
+            headers.push(("content-type".to_owned(), content_type));
+        }
         Response { status: status.unwrap_or(200), headers, bodies: says, events, listens }
+    }
+}
+
+impl Response {
+    /// The bytes of its body.
+    pub(super) fn body(&self) -> Vec<u8> {
+        if !self.events {
+            return self.bodies.concat();
+        }
+        self.bodies.iter().flat_map(|body| http::sse::encode(body)).collect()
     }
 }
 
@@ -160,12 +186,7 @@ impl Respond for Whole {
             .iter()
             .map(|(name, value)| (name.as_str().to_owned(), String::from_utf8_lossy(value.as_bytes()).into_owned()))
             .collect();
-        let verb = match request.method.as_str() {
-            "POST" => "POST",
-            "DELETE" => "DELETE",
-            _ => "GET",
-        };
-        let response = self.0.answer(verb, headers, request.body.clone().into());
+        let response = self.0.answer(verb(request.method.as_str()), headers, request.body.clone().into());
         let mut template = ResponseTemplate::new(response.status);
         let mut content_type = None;
         for (name, value) in &response.headers {
@@ -175,15 +196,20 @@ impl Respond for Whole {
                 template = template.insert_header(name.as_str(), value.as_str());
             }
         }
-        let body = if response.events {
-            response.bodies.iter().flat_map(|body| http::sse::encode(body)).collect()
-        } else {
-            response.bodies.concat()
-        };
+        let body = response.body();
         match content_type {
             Some(media) => template.set_body_raw(body, &media),
-            None => template,
+            None => template.set_body_bytes(body),
         }
+    }
+}
+
+/// The method by its name; whatever else there is asks for a stream.
+pub(super) fn verb(method: &str) -> &'static str {
+    match method {
+        "POST" => "POST",
+        "DELETE" => "DELETE",
+        _ => "GET",
     }
 }
 

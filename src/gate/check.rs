@@ -77,6 +77,9 @@ pub struct Context<'a> {
     pub who: Who,
     /// A reply to this request came to somebody else.
     pub crossed: Option<&'a InFlight>,
+    /// A reply that came on the stream of a GET, to a request in flight: its own
+    /// response is still to bring it.
+    pub misplaced: bool,
     /// The server opened a session under the id of somebody else's.
     pub reissued: bool,
     /// The event is a call that the user consented to, with these very arguments.

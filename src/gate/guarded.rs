@@ -106,6 +106,7 @@ impl Guarded {
             asked_again: absorbed.asked_again,
             who: absorbed.who,
             crossed: absorbed.crossed.as_ref(),
+            misplaced: absorbed.misplaced,
             reissued: absorbed.reissued,
             consented: absorbed.consented,
             outward: &absorbed.outward,

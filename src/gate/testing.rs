@@ -271,6 +271,13 @@ impl Outcome {
         }
     }
 
+    /// Passes with this header set so.
+    #[track_caller]
+    pub(super) fn sets(&self, name: &str, value: &str) {
+        let Decision::Rewrite(rewrite) = &self.ruling.decision else { panic!("{:?}\n{}", self.ruling, self.sent) };
+        assert!(rewrite.headers.contains(&(name.to_owned(), Some(value.to_owned()))), "{rewrite:?}");
+    }
+
     /// To be taken apart.
     #[track_caller]
     pub(super) fn is_taken_apart(&self) {

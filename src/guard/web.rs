@@ -307,7 +307,7 @@ impl<H: Host> Front<'_, H> {
         let Some(session) = self.sessions.get_mut(&number) else { return Ok(()) };
         let ends = match &frame.carrier {
             Carrier::Reply { form, .. } => *form != Form::Event,
-            Carrier::Line | Carrier::Request { .. } | Carrier::Gone => true,
+            Carrier::Line | Carrier::Request { .. } | Carrier::Exact(_) | Carrier::Gone => true,
         };
         if ends && let Some((verb, _)) = session.open.remove(&frame.exchange) {
             let status = frame.reply_head().map_or(200, |head| head.status);

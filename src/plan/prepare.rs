@@ -162,6 +162,7 @@ fn prepare(
             let path = [Step::Key("servers"), Step::Index(index), Step::Key("overlay"), Step::Index(nth)];
             source.error(&path, format!("{error} ({})", case.id))
         })?;
+        let prototype = prototype.greeting(&server.greeting, server.stderr.as_deref());
         let prototype = match &server.speaks {
             Some(revisions) => prototype.speaking(revisions),
             None => prototype,

@@ -200,6 +200,18 @@ impl Message {
         self.params()?.member("name")?.as_str()
     }
 
+    /// The id of a reply that is damaged behind it: of text that begins as a message,
+    /// with an id and no method, and is not JSON.
+    pub fn damaged_id(&self) -> Option<Id> {
+        if self.shape() != Shape::Broken {
+            return None;
+        }
+        let members = strict::beginning(self.raw());
+        let stands = |key: &str| members.iter().any(|member| member.key == key);
+        let id = members.iter().find(|member| member.key == "id").and_then(|member| Id::of(&member.value));
+        id.filter(|_| stands("jsonrpc") && !stands("method"))
+    }
+
     /// Whether this is a request or a notification.
     pub fn is_call(&self) -> bool {
         matches!(self.shape(), Shape::Request | Shape::Notification)
@@ -280,6 +292,26 @@ mod tests {
         assert_eq!(id(r#"{"id":null,"result":{}}"#), Some(Id::Null));
         assert_eq!(id(r#"{"id":[1],"result":{}}"#), None);
         assert_ne!(Id::from(1), Id::String("1".into()));
+    }
+
+    #[test]
+    fn a_damaged_reply_still_says_what_it_answers() {
+        let id = |text: &[u8]| Message::new(text.to_vec()).damaged_id();
+        assert_eq!(id(br#"{"jsonrpc":"2.0","id":7,"result":{"a"#), Some(Id::from(7)));
+        assert_eq!(id(b"{\"jsonrpc\":\"2.0\",\"id\":\"7\",\"result\":\"\xff\"}"), Some(Id::String("7".into())));
+        assert_eq!(id(br#"{"jsonrpc":"2.0","id":7,"result":{}}{"id":8}"#), Some(Id::from(7)));
+        // The number may go on where the text ends.
+        assert_eq!(id(br#"{"jsonrpc":"2.0","id":7"#), None);
+        for other in [
+            &br#"{"jsonrpc":"2.0","id":7,"result":{}}"#[..],
+            br#"{"jsonrpc":"2.0","id":7,"method":"ping","params":{"#,
+            br#"{"level":"info","id":7,"#,
+            br#"{"jsonrpc":"2.0","result":{"a":,"id":7}"#,
+            br#"[{"jsonrpc":"2.0","id":7,"#,
+            b"Server started",
+        ] {
+            assert_eq!(id(other), None, "{}", String::from_utf8_lossy(other));
+        }
     }
 
     #[test]

@@ -28,12 +28,14 @@ pub(super) struct Waiting {
     pub(super) held: Vec<Bytes>,
     /// Its response said where a client that was cut off goes on.
     pub(super) resumes: bool,
+    /// Something was sent to the client on its stream.
+    pub(super) begun: bool,
 }
 
 impl Waiting {
     /// What answers it in the server's place, if somebody waits.
     pub(super) fn unanswered(self) -> Option<Bytes> {
-        let Self { ids, stopped, batch, held, resumes } = self;
+        let Self { ids, stopped, batch, held, resumes, .. } = self;
         let missing = match stopped {
             // The reply may come on another stream.
             stopped if stopped.is_empty() && resumes => Vec::new(),
@@ -117,6 +119,13 @@ impl Exchanges {
     /// A request came in.
     pub(super) fn begin(&self, exchange: Exchange, waiting: Waiting) {
         self.lock().insert(exchange, waiting);
+    }
+
+    /// Something is sent to the client on its stream, and it still waits.
+    pub(super) fn begun(&self, exchange: Exchange) {
+        if let Some(waiting) = self.lock().get_mut(&exchange) {
+            waiting.begun = true;
+        }
     }
 
     /// Its reply may come on another stream.

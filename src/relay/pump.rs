@@ -13,7 +13,7 @@ use super::{
 use crate::{
     gate::{Decision, Event, Passing, Unanswered},
     protocol::{Direction, Message, ServerName, Shape},
-    transport::{Carrier, Connection, Exchange, Form, Frame, Headers, Verb, http},
+    transport::{Carrier, Connection, Exchange, Form, Frame, Headers, Ledger, Verb, http},
 };
 
 /// Relays until either leg ends. What the server still says after the client
@@ -22,6 +22,7 @@ pub async fn pump(exchanges: Exchanges, mut downstream: Connection, upstream: Co
     let Connection { outgoing: to_server, incoming: mut from_server, tasks, .. } = upstream;
     let mut to_server = Some(to_server);
     let mut client_speaks = true;
+    let (mut up_ledger, mut down_ledger) = (Ledger::default(), Ledger::default());
     let mut relay = Relay {
         gate: exchanges.gate.clone(),
         server: exchanges.server.clone(),
@@ -37,10 +38,11 @@ pub async fn pump(exchanges: Exchanges, mut downstream: Connection, upstream: Co
                 Some(frame) => Some(relay.replyward(frame)),
                 None => break,
             },
-            (room, frame) = next(&mut downstream.incoming, to_server.as_ref()), if client_speaks => {
+            (room, frame) = next(&mut downstream.incoming, to_server.as_ref(), &mut up_ledger), if client_speaks => {
                 frame.map(|frame| {
                     let (down, up) = relay.requestward(frame);
                     if let (Some(room), Some(frame)) = (room, up) {
+                        up_ledger.sent(frame.body.len());
                         room.send(frame);
                     }
                     (down, Vec::new())
@@ -53,13 +55,16 @@ pub async fn pump(exchanges: Exchanges, mut downstream: Connection, upstream: Co
             continue;
         };
         for frame in up {
-            if let Some(sender) = &to_server
-                && sender.send(frame).await.is_err()
-            {
+            let Some(sender) = &to_server else { break };
+            up_ledger.sent(frame.body.len());
+            if sender.send(frame).await.is_err() {
                 to_server = None;
             }
         }
         for frame in down {
+            let length = frame.body.len();
+            let _ = down_ledger.room(&downstream.outgoing, length).await;
+            down_ledger.sent(length);
             if downstream.outgoing.send(frame).await.is_err() {
                 break;
             }
@@ -80,9 +85,14 @@ pub async fn pump(exchanges: Exchanges, mut downstream: Connection, upstream: Co
 async fn next<'a>(
     client: &mut mpsc::Receiver<Frame>,
     to_server: Option<&'a mpsc::Sender<Frame>>,
+    ledger: &mut Ledger,
 ) -> (Option<mpsc::Permit<'a, Frame>>, Option<Frame>) {
     let room = match to_server {
-        Some(to_server) => to_server.reserve().await.ok(),
+        Some(to_server) => {
+            // How long the message is shows when it has come: any may be the last.
+            let _ = ledger.room(to_server, 0).await;
+            to_server.reserve().await.ok()
+        }
         None => None,
     };
     (room, client.recv().await)
@@ -247,6 +257,10 @@ impl Relay {
             Carrier::Reply { head, form, .. } => (Some(Arc::clone(head)), *form),
             _ => (None, Form::Event),
         };
+        let status = head.as_ref().map(|head| head.status);
+        if status == Some(http::UNREACHABLE) && form == Form::Whole {
+            return (self.broken_off(frame), Vec::new());
+        }
         match form {
             Form::Stopped => return (vec![self.stopped(frame.exchange)], Vec::new()),
             Form::End => {
@@ -263,10 +277,13 @@ impl Relay {
         // An error page is no message: the status code is for the client to act on.
         let error_page = head.as_ref().is_some_and(|head| !(200..300).contains(&head.status)) && !answers(&message);
         if frame.body.is_empty() || error_page {
-            let waiting = if form == Form::Whole { self.give_up(frame.exchange) } else { None };
+            if form == Form::Event {
+                self.exchanges.begun(frame.exchange);
+                return (vec![frame], Vec::new());
+            }
+            let waiting = self.give_up(frame.exchange).filter(|_| matches!(status, Some(200..=299)));
             // What was refused of a batch is answered, where the rest needs no answer.
-            let held = waiting.filter(|waiting| !error_page && !waiting.held.is_empty());
-            let instead = held.and_then(Waiting::unanswered).map(|body| json(frame.exchange, 200, body));
+            let instead = waiting.map(|waiting| nothing(&frame, waiting));
             return (vec![instead.unwrap_or(frame)], Vec::new());
         }
         let decision = self.gate.decide(&Event::Passing(Passing {
@@ -286,6 +303,9 @@ impl Relay {
             // What doesn't pass settles nothing: the stream may still bring the real
             // reply.
             self.exchanges.answered(frame.exchange, message.id());
+        }
+        if form == Form::Event && !stays {
+            self.exchanges.begun(frame.exchange);
         }
         let held = self.held(&frame, &[message]);
         let said = match decision {
@@ -324,6 +344,21 @@ impl Relay {
         }
     }
 
+    /// What there is to say where the server can't be reached, or broke off: whoever
+    /// waits learns it under the request's id, unless the stream may go on elsewhere.
+    fn broken_off(&self, frame: Frame) -> Vec<Frame> {
+        let exchange = frame.exchange;
+        let waiting = self.give_up(exchange).unwrap_or_default();
+        match (waiting.begun, waiting.unanswered()) {
+            (true, Some(body)) => vec![http::event(exchange, Headers::new(), body), http::end(exchange)],
+            (false, Some(body)) => vec![json(exchange, 502, body)],
+            (_, None) => {
+                let headers = frame.reply_head().map(|head| head.headers.clone()).unwrap_or_default();
+                vec![http::whole(exchange, 502, headers, frame.body)]
+            }
+        }
+    }
+
     /// The answer to a request whose response the gate stopped at its head.
     fn stopped(&self, exchange: Exchange) -> Frame {
         match self.exchanges.end(exchange) {
@@ -345,6 +380,16 @@ fn answered(exchange: Exchange, waiting: Waiting) -> Frame {
         Some(body) => json(exchange, 200, body),
         None => http::accepted(exchange),
     }
+}
+
+/// What a client gets for a success that holds nothing: what asks for an answer is
+/// answered under its id, and anything else is accepted, whichever success it was.
+fn nothing(frame: &Frame, waiting: Waiting) -> Frame {
+    if waiting.ids.is_empty() && waiting.held.is_empty() {
+        let head = frame.reply_head().map(|head| head.headers.clone()).unwrap_or_default();
+        return http::whole(frame.exchange, 202, head, Bytes::new());
+    }
+    answered(frame.exchange, waiting)
 }
 
 /// Whether nothing more comes on the frame's exchange.

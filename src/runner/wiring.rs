@@ -1,13 +1,14 @@
 //! Connects a client to its servers, directly or through a gate, on any transport.
 
-use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, io, net::Ipv4Addr, path::PathBuf, sync::Arc, time::Duration};
 
 use bytes::Bytes;
+use tokio::net::TcpListener;
 
 use crate::{
     case::{self, Launch, Mutation},
     endpoint::{
-        Scripted, Stage, lines,
+        Scripted, Stage, exact, lines,
         live::{self, LiveStage, Manner, Overlaid, Program, Stand},
         web::{self, Face, Urls, WholeBody},
     },
@@ -35,6 +36,14 @@ pub(super) enum Actor {
 }
 
 impl Actor {
+    /// What it writes on its standard error.
+    pub(super) fn stderr(&self) -> Option<Arc<str>> {
+        match self {
+            Self::Scripted(stage) => stage.server().prototype().stderr.clone(),
+            Self::Live(..) => None,
+        }
+    }
+
     /// Serves a connection without HTTP until it ends. `env` is what the launch
     /// was handed.
     pub(super) fn serve(
@@ -54,7 +63,10 @@ impl Actor {
         };
         async move {
             match self {
-                Self::Scripted(stage) => lines::serve(stage, server, principal, connection, unasked, recorder).await,
+                Self::Scripted(stage) => {
+                    let greeting = stage.server().prototype().greeting.clone();
+                    lines::serve(stage, server, principal, greeting, connection, unasked, recorder).await;
+                }
                 Self::Live(stage, program) => {
                     let stand = Stand { stage, server, manner: Manner::Lines, recorder };
                     live::serve(stand, program, connection, unasked).await;
@@ -148,7 +160,13 @@ impl Wiring {
                 session: format!("session-{server}"),
                 recorder: self.recorder.clone(),
             };
-            let url = if streams || port.is_some() {
+            let is_exact = stage.server().prototype().is_exact();
+            let url = if is_exact {
+                let listener = socket(port).await?;
+                let address = listener.local_addr().map_err(|error| error.to_string())?;
+                self.tasks.keep(tokio::spawn(exact::serve(face, listener, stage.unasked.listen())));
+                format!("http://{address}/mcp")
+            } else if streams || port.is_some() {
                 let Listener { url, connection } = listener(port).await?;
                 self.tasks.keep(tokio::spawn(web::stream(face, connection, stage.unasked.listen())));
                 url
@@ -241,9 +259,10 @@ impl Wiring {
         rendezvous: &Rendezvous,
         words: &[String],
         env: &BTreeMap<String, String>,
+        stderr: Option<&str>,
     ) -> Result<(Connection, Connection, Hello), String> {
         let program = self.program.as_deref().ok_or("stdio needs the program that children are started from")?;
-        let Child { connection, process } = Child::spawn(&rendezvous.argv(program, words), env, None)
+        let Child { connection, process } = Child::spawn(&rendezvous.argv(program, words, stderr), env, None)
             .map_err(|error| format!("{} can't be started: {error}", program.display()))?;
         let (hello, end) = tokio::select! {
             biased;
@@ -258,6 +277,8 @@ impl Wiring {
 
     async fn connect_stdio(&mut self, server: &ServerName, launch: Option<&Launch>) -> Result<Connection, String> {
         let actor = self.actor(server)?;
+        let stderr = actor.stderr();
+        let stderr = stderr.as_deref();
         // The argv that identifies a server must not vary from launch to launch,
         // as the port and the token of a rendezvous do.
         let own = || vec!["gateproof-endpoint".to_owned(), server.to_string()];
@@ -265,18 +286,18 @@ impl Wiring {
         let env = launch.map(|launch| launch.env.clone()).unwrap_or_default();
         let upstream = Rendezvous::bind().await.map_err(|error| error.to_string())?;
         let Some(gate) = self.gate.clone() else {
-            let (client, end, seen) = self.child(&upstream, &argv, &env).await?;
+            let (client, end, seen) = self.child(&upstream, &argv, &env, stderr).await?;
             self.launched(server, seen.words(), known(&seen.env, &env));
             self.serve(server, actor, &seen.env, end);
             return Ok(client);
         };
         let downstream = Rendezvous::bind().await.map_err(|error| error.to_string())?;
-        let (client, gate_end, _) = self.child(&downstream, &[], &BTreeMap::new()).await?;
+        let (client, gate_end, _) = self.child(&downstream, &[], &BTreeMap::new(), None).await?;
         let reach = Reach::Argv(argv.clone());
         let opening = Opening { server: server.clone(), reach, env: env.clone(), layer: layer(launch) };
         // A gate that won't start the server closes the client's connection.
         let Ok(chosen) = gate.open(&opening) else { return Ok(client) };
-        let (upstream, end, seen) = self.child(&upstream, &argv, &chosen).await?;
+        let (upstream, end, seen) = self.child(&upstream, &argv, &chosen, stderr).await?;
         let named = chosen.iter().chain(&env).map(|(name, value)| (name.clone(), value.clone())).collect();
         self.launched(server, seen.words(), known(&seen.env, &named));
         self.serve(server, actor, &seen.env, end);
@@ -302,19 +323,32 @@ impl Wiring {
     }
 }
 
-/// A listener on this port, or on a free one. The trial before may still be on its
-/// way out of the port.
+/// A listener on this port, or on a free one.
 async fn listener(port: Option<u16>) -> Result<Listener, String> {
+    patiently(port, Listener::bind_at).await
+}
+
+/// The same without anybody who listens yet.
+async fn socket(port: Option<u16>) -> Result<TcpListener, String> {
+    patiently(port, |port| TcpListener::bind((Ipv4Addr::LOCALHOST, port))).await
+}
+
+/// Binds to this port, or to a free one. The trial before may still be on its way out
+/// of the port.
+async fn patiently<T, F>(port: Option<u16>, bind: impl Fn(u16) -> F) -> Result<T, String>
+where
+    F: Future<Output = io::Result<T>>,
+{
     const LOOKS: u32 = 100;
     const PAUSE: Duration = Duration::from_millis(20);
-    let Some(port) = port else { return Listener::bind().await.map_err(|error| error.to_string()) };
-    let mut bound = Listener::bind_at(port).await;
+    let Some(port) = port else { return bind(0).await.map_err(|error| error.to_string()) };
+    let mut bound = bind(port).await;
     for _ in 1..LOOKS {
-        if !bound.as_ref().is_err_and(|error| error.kind() == std::io::ErrorKind::AddrInUse) {
+        if !bound.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::AddrInUse) {
             break;
         }
         tokio::time::sleep(PAUSE).await;
-        bound = Listener::bind_at(port).await;
+        bound = bind(port).await;
     }
     bound.map_err(|error| format!("port {port}: {error}"))
 }

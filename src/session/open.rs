@@ -105,7 +105,7 @@ impl<W: World> Session<'_, W> {
         self.anew(server, Some(Stateless { version: asked, capabilities }));
         let id = self.fresh_id();
         let text = wire::request(&id, "server/discover", None);
-        let how = ((Verb::Post, false), &open.headers);
+        let how = ((Verb::Post, false), &open.headers, &[][..]);
         let sent = self.send(server, label, Some(id), Until::Reply, text.into(), how).await?;
         let marks = self.settle(server, vec![sent]).await?;
         if let Some(stateless) = self.peers.get_mut(server).and_then(|peer| peer.stateless.as_mut()) {
@@ -124,7 +124,7 @@ impl<W: World> Session<'_, W> {
         };
         let id = self.fresh_id();
         let text = wire::request(&id, "initialize", Some(&wire::opening(open, revision)));
-        let how = ((Verb::Post, false), &open.headers);
+        let how = ((Verb::Post, false), &open.headers, &[][..]);
         let sent = self.send(server, label, Some(id), Until::Reply, text.into(), how).await?;
         let marks = self.settle(server, vec![sent]).await?;
         let Some(Answer::Reply(reply)) = marks.into_iter().next().map(|mark| mark.answer) else { return Ok(false) };

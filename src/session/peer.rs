@@ -2,6 +2,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    sync::Arc,
     time::Duration,
 };
 
@@ -11,10 +12,10 @@ use tokio::time::Instant;
 
 use super::mirror::Mirrors;
 use crate::{
-    case::{OwnHeaders, Until},
+    case::{End, OwnHeaders, Piece, Until},
     protocol::{Direction, Id, Leg, Message, ServerName, Shape, meta},
     transcript::{Answer, Crossing, Dress, Event, Recorder},
-    transport::{Carrier, Close, Connection, Exchange, Form, Frame, Headers, Verb, header},
+    transport::{Carrier, Close, Connection, Exact, Exchange, Form, Frame, Headers, Verb, header},
 };
 
 /// Something a step waits for.
@@ -117,41 +118,81 @@ impl Peer {
         (verb, bare): (Verb, bool),
         own: &OwnHeaders,
     ) -> Instant {
-        let (carrier, dress) = if self.http {
-            // A stream that stays open is nothing that is waited for at the end.
-            if self.subscription.is_none() || Message::new(body.clone()).id() != self.subscription.as_ref() {
-                self.open_exchanges.insert(exchange);
-            }
-            let mut headers = self.headers.clone();
-            if !bare {
-                headers.extend(self.mirrored(&body));
-            }
-            for (name, values) in own {
-                let name = name.to_lowercase();
-                headers.retain(|(known, _)| *known != name);
-                headers.extend(values.sent().iter().map(|value| (name.clone(), value.clone())));
-            }
-            let name = match verb {
-                Verb::Post => "POST",
-                Verb::Get => "GET",
-                Verb::Delete => "DELETE",
-            };
-            let dress = Dress { headers: headers.clone(), verb: Some(name), status: None };
-            (Carrier::Request { verb, headers }, dress)
-        } else {
-            (Carrier::Line, Dress::default())
-        };
-        recorder.event(Event::Crossed(Crossing {
-            leg: Leg::Downstream,
-            direction: Direction::Requestward,
-            server: self.server.clone(),
-            message: Message::new(body.clone()),
-            dress,
-        }));
+        let dress = self.dress(exchange, &body, (verb, bare), own);
+        let headers = dress.headers.clone();
+        let carrier = if self.http { Carrier::Request { verb, headers } } else { Carrier::Line };
+        self.record(recorder, body.clone(), dress);
         let sent = Instant::now();
         // A closed connection shows when the answer is awaited.
         let _ = self.connection.outgoing.send(Frame { exchange, carrier, body }).await;
         sent
+    }
+
+    /// Writes a message as these pieces have it, and says when it began.
+    pub(super) async fn write(
+        &mut self,
+        recorder: &Recorder,
+        exchange: Exchange,
+        message: &Bytes,
+        ((verb, bare), own): ((Verb, bool), &OwnHeaders),
+        pieces: &[Piece],
+    ) -> Instant {
+        let dress = self.dress(exchange, message, (verb, bare), own);
+        let id = Message::new(message.clone()).id().map_or_else(|| "null".to_owned(), Id::to_json);
+        let sent = Instant::now();
+        let mut writes = Vec::new();
+        for piece in pieces {
+            let bytes = piece.bytes("sent", message, &id);
+            writes.extend(piece.writes(&bytes));
+            if !bytes.is_empty() {
+                self.record(recorder, bytes, dress.clone());
+            }
+        }
+        let carrier = Carrier::Exact(Arc::new(Exact { writes, verb, headers: dress.headers }));
+        let _ = self.connection.outgoing.send(Frame { exchange, carrier, body: message.clone() }).await;
+        if let Some(end) = pieces.iter().find_map(|piece| piece.end) {
+            self.connection.outgoing = mpsc::channel(1).0;
+            if end == End::Close {
+                self.connection.incoming.close();
+            }
+        }
+        sent
+    }
+
+    /// How a message to the server is dressed.
+    fn dress(&mut self, exchange: Exchange, body: &Bytes, (verb, bare): (Verb, bool), own: &OwnHeaders) -> Dress {
+        if !self.http {
+            return Dress::default();
+        }
+        // A stream that stays open is nothing that is waited for at the end.
+        if self.subscription.is_none() || Message::new(body.clone()).id() != self.subscription.as_ref() {
+            self.open_exchanges.insert(exchange);
+        }
+        let mut headers = self.headers.clone();
+        if !bare {
+            headers.extend(self.mirrored(body));
+        }
+        for (name, values) in own {
+            let name = name.to_lowercase();
+            headers.retain(|(known, _)| *known != name);
+            headers.extend(values.sent().iter().map(|value| (name.clone(), value.clone())));
+        }
+        let name = match verb {
+            Verb::Post => "POST",
+            Verb::Get => "GET",
+            Verb::Delete => "DELETE",
+        };
+        Dress { headers, verb: Some(name), status: None }
+    }
+
+    fn record(&self, recorder: &Recorder, body: Bytes, dress: Dress) {
+        recorder.event(Event::Crossed(Crossing {
+            leg: Leg::Downstream,
+            direction: Direction::Requestward,
+            server: self.server.clone(),
+            message: Message::new(body),
+            dress,
+        }));
     }
 
     /// Hangs up on an end that says more than can be kept; says whether that is so.

@@ -29,7 +29,7 @@ impl<W: World> Session<'_, W> {
                 let id = self.fresh_id();
                 let body = renumbered(&body, &id);
                 let none = OwnHeaders::new();
-                let how = ((Verb::Post, false), &none);
+                let how = ((Verb::Post, false), &none, &[][..]);
                 let sent = self.send(server, first.label.clone(), Some(id), Until::Reply, body, how).await?;
                 let Some(mark) = self.settle(server, vec![sent]).await?.into_iter().next() else { break };
                 latest = mark;

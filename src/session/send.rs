@@ -7,7 +7,7 @@ use bytes::Bytes;
 
 use super::{Session, World, peer::Awaited, wire};
 use crate::{
-    case::{self, Obey, OwnHeaders, Step, Until},
+    case::{self, Obey, OwnHeaders, Piece, Step, Until, blown_up},
     protocol::{Id, Message, ServerName, Shape},
     transcript::{Answer, Mark},
     transport::{Exchange, Verb},
@@ -78,6 +78,7 @@ impl<'a, W: World> Session<'a, W> {
         let id = self.fresh_id();
         let none = OwnHeaders::new();
         let (mut verb, mut bare) = (Verb::Post, false);
+        let mut wire: &[Piece] = &[];
         let (body, until, id, own): (Bytes, Until, Option<Id>, _) = match filled.as_ref().unwrap_or(authored) {
             Step::Call(call) => {
                 (wire::request(&id, "tools/call", Some(&wire::call(call))).into(), call.until, Some(id), &call.headers)
@@ -96,6 +97,7 @@ impl<'a, W: World> Session<'a, W> {
                 (wire::notification(&notify.method, notify.params.as_deref()).into(), Until::Sent, None, &none)
             }
             Step::Send(raw) => {
+                wire = &raw.wire;
                 bare = raw.bare;
                 verb = match raw.verb {
                     case::Verb::Post => Verb::Post,
@@ -104,7 +106,8 @@ impl<'a, W: World> Session<'a, W> {
                 };
                 let body: Bytes = match (&raw.text, &raw.base64) {
                     (None, None) if verb != Verb::Post => Bytes::new(),
-                    (Some(text), _) => text.replace("{{id}}", &id.to_json()).into(),
+                    (Some(text), _) => blown_up(&text.replace("{{id}}", &id.to_json())).into(),
+                    (None, None) if !wire.is_empty() => Bytes::new(),
                     (None, Some(text)) => base64::engine::general_purpose::STANDARD
                         .decode(text)
                         .map_err(|error| format!("step '{label}': not base64: {error}"))?
@@ -116,7 +119,7 @@ impl<'a, W: World> Session<'a, W> {
             }
             _ => return Err(format!("step '{label}' can't stand in a group")),
         };
-        let sent = self.send(server, label, id, until, body, ((verb, bare), own)).await?;
+        let sent = self.send(server, label, id, until, body, ((verb, bare), own, wire)).await?;
         Ok(sent.each())
     }
 
@@ -127,7 +130,7 @@ impl<'a, W: World> Session<'a, W> {
         id: Option<Id>,
         until: Until,
         body: Bytes,
-        ((verb, bare), own): ((Verb, bool), &OwnHeaders),
+        ((verb, bare), own, wire): ((Verb, bool), &OwnHeaders, &[Piece]),
     ) -> Result<Sent, String> {
         self.next += 1;
         let exchange = Exchange(self.next);
@@ -150,7 +153,11 @@ impl<'a, W: World> Session<'a, W> {
         if message.method() == Some("subscriptions/listen") {
             peer.subscription.clone_from(&id);
         }
-        let sent = peer.send(&self.recorder, exchange, body, (verb, bare), own).await;
+        let sent = if wire.is_empty() {
+            peer.send(&self.recorder, exchange, body, (verb, bare), own).await
+        } else {
+            peer.write(&self.recorder, exchange, &body, ((verb, bare), own), wire).await
+        };
         // On HTTP even a notification has a response, and waiting for it keeps
         // the order of steps.
         let nothing_comes = until == Until::Sent && !(peer.http && mark.id.is_none());

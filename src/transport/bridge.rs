@@ -79,12 +79,14 @@ impl Rendezvous {
     }
 
     /// What starts a relay to here, where `program` is this program and `words`
-    /// the command of the server that it stands for.
-    pub fn argv(&self, program: &Path, words: &[String]) -> Vec<String> {
+    /// the command of the server that it stands for. `stderr` is what the relay writes
+    /// on its standard error before it relays anything.
+    pub fn argv(&self, program: &Path, words: &[String], stderr: Option<&str>) -> Vec<String> {
         let program = program.to_string_lossy().into_owned();
         let address = self.address.to_string();
         let own = [program, VERB.to_owned(), "--to".to_owned(), address, "--token".to_owned(), self.token.clone()];
-        own.into_iter().chain(std::iter::once("--".to_owned())).chain(words.iter().cloned()).collect()
+        let said = stderr.into_iter().flat_map(|text| ["--stderr".to_owned(), text.to_owned()]);
+        own.into_iter().chain(said).chain(std::iter::once("--".to_owned())).chain(words.iter().cloned()).collect()
     }
 
     /// Waits for the next relay; whoever does not know the token is sent away.
@@ -186,7 +188,7 @@ mod tests {
     #[tokio::test]
     async fn argv_says_where_to() {
         let rendezvous = Rendezvous::bind().await.unwrap();
-        let argv = rendezvous.argv(Path::new("gateproof"), &["server".to_owned(), "--".to_owned()]);
+        let argv = rendezvous.argv(Path::new("gateproof"), &["server".to_owned(), "--".to_owned()], None);
         assert_eq!(argv[..3], ["gateproof", "__bridge", "--to"]);
         assert!(argv[3].starts_with("127.0.0.1:"));
         assert_eq!(argv[6..], ["--", "server", "--"]);

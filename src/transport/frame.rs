@@ -81,6 +81,9 @@ pub enum Carrier {
         /// Its headers, framing left out.
         headers: Headers,
     },
+    /// Exactly these bytes instead of the message in its framing: for those who break
+    /// framing on purpose. Nothing that was received is carried so.
+    Exact(Arc<Exact>),
     /// A part of an HTTP response.
     Reply {
         /// The head that it came with.
@@ -93,6 +96,19 @@ pub enum Carrier {
     /// Requestward, without bytes: whoever asked on this exchange went away and
     /// reads no answer.
     Gone,
+}
+
+/// Bytes as they are written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Exact {
+    /// One write each. On a stream of lines they stand as they are; on HTTP they are
+    /// the body of a request on a connection of its own, each a chunk, unless
+    /// `headers` say how they are framed.
+    pub writes: Vec<Bytes>,
+    /// HTTP: the method.
+    pub verb: Verb,
+    /// HTTP: the headers.
+    pub headers: Headers,
 }
 
 /// One message on its way.

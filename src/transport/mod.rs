@@ -10,12 +10,14 @@ pub mod bridge;
 mod connection;
 mod frame;
 pub mod http;
+mod ledger;
 mod memory;
 mod referee;
 pub mod stdio;
 
 pub use connection::{Close, Connection, Launch, Target, Tasks};
-pub use frame::{Carrier, Exchange, Form, Frame, Headers, Mark, ReplyHead, Verb, header};
+pub use frame::{Carrier, Exact, Exchange, Form, Frame, Headers, Mark, ReplyHead, Verb, header};
+pub(crate) use ledger::Ledger;
 pub use memory::pair;
 pub use referee::{Careless, Go, Redirect, Referee};
 

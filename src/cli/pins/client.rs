@@ -60,7 +60,7 @@ impl Client {
         let text = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{params}}}"#);
         match &mut self.server {
             Server::Scripted(scripted) => {
-                let said = scripted.arrive("", &Message::new(text)).says;
+                let said = scripted.arrive("", &[], &Message::new(text)).says;
                 said.into_iter().next().map(Message::new).ok_or_else(|| format!("no answer to {method}"))
             }
             Server::Live { child, patience } => {

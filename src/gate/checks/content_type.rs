@@ -17,7 +17,8 @@ static DOCS: Docs = Docs {
     what: "Reads a successful response (2xx) only if its one `Content-Type` is a media type of the policy's \
            `wire.media_types`: JSON and event streams unless it says otherwise, compared without parameters and in \
            any case of letters. A response that answers a request must have one; one without a body (202, 204) needs \
-           none. The request is answered with the refusal before a byte of the body is read.",
+           none. The request is answered with the refusal before a byte of the body is read. A request's \
+           `Accept-Encoding` reaches the server as `identity`: a compressed body would pass unread.",
     why: "Two readers of one response go by its media type: what one takes for a page, the next takes for a reply. A \
           host that takes whole JSON replies alone must not be handed a stream, in which a server may say more than \
           it was asked.",
@@ -29,6 +30,7 @@ static DOCS: Docs = Docs {
         ("media-type", "a response of a media type that is not allowed"),
         ("several", "a response with more than one media type"),
         ("no-media-type", "a response with a body and without a media type"),
+        ("coding", "a compressed response, or a request that would let the server compress it"),
     ],
 };
 
@@ -40,6 +42,9 @@ impl Check for ContentType {
     fn inspect(&self, context: &Context<'_>, event: &Event<'_>, proposals: &mut Proposals) {
         match event {
             Event::Head(Head { status: status @ 200..=299, headers, answers, .. }) => {
+                if headers.iter().any(|(name, value)| name == "content-encoding" && !is_identity(value)) {
+                    proposals.refuse("coding", "the server compressed its response, which it was not asked to");
+                }
                 // The answer to a request has a body, and must say what it is.
                 let has_body = answers.is_some() && !matches!(status, 202 | 204 | 205);
                 let mut types = media_types(headers);
@@ -57,6 +62,13 @@ impl Check for ContentType {
                     _ => {}
                 }
             }
+            // A server may code a body only in a way that it was told of.
+            Event::Passing(Passing { direction: Direction::Requestward, headers: Some(headers), .. })
+                if headers.iter().any(|(name, value)| name == "accept-encoding" && !is_identity(value)) =>
+            {
+                let why = "the gate reads bodies as they are, and asks the server for them so";
+                proposals.header("accept-encoding", Some("identity".to_owned()), "coding", why);
+            }
             // What came where no reply was due. A reply was judged at its head,
             // which alone says whether it is an error page.
             Event::Passing(Passing { direction: Direction::Replyward, message, headers: Some(headers), .. })
@@ -67,6 +79,10 @@ impl Check for ContentType {
             _ => {}
         }
     }
+}
+
+fn is_identity(codings: &str) -> bool {
+    codings.trim().eq_ignore_ascii_case("identity")
 }
 
 fn media_types(headers: &[(String, String)]) -> impl Iterator<Item = &str> {
@@ -95,6 +111,24 @@ mod tests {
             "TEXT/EVENT-STREAM; charset=utf-8",
         ] {
             head("", 200, &[media_type]).passes();
+        }
+    }
+
+    #[test]
+    fn compressed_responses_are_neither_asked_for_nor_read() {
+        let head = |coding: &str| {
+            let headers = [("content-type", "application/json"), ("content-encoding", coding)];
+            Driver::only("content-type", "").head(200, &headers, Some(7))
+        };
+        head("identity").passes();
+        for coding in ["gzip", "br", "identity, gzip", "x-unknown"] {
+            head(coding).refuses("coding").answers("7");
+        }
+        let ping = r#"{"jsonrpc":"2.0","id":7,"method":"ping"}"#;
+        let asks = |coding: &str| Driver::only("content-type", "").ask_with(ping, &[("accept-encoding", coding)]);
+        asks("identity").passes();
+        for coding in ["gzip, deflate", "*", ""] {
+            asks(coding).sets("accept-encoding", "identity");
         }
     }
 

@@ -38,6 +38,8 @@ static DOCS: Docs = Docs {
         ("malformed", "a reply with both a result and an error, with neither, or with an error of the wrong form"),
         ("no-message", "text of the server that is no JSON-RPC message"),
         ("id-in-use", "a request under an id that is in flight"),
+        ("damaged", "text that begins as the reply to a request in flight and is not JSON"),
+        ("misplaced", "a reply to a request in flight on the stream of a GET that resumes nothing"),
         ("unknown-progress", "progress for a request that isn't in flight"),
         ("stalled-progress", "progress that doesn't move on"),
         ("unknown-subscription", "a notification for a stream that nobody, or somebody else, asked for"),
@@ -66,7 +68,10 @@ impl Check for ReplyCorrelation {
 fn replyward(context: &Context<'_>, event: &Event<'_>, message: &Message, proposals: &mut Proposals) {
     let facts = context.server(event);
     match message.shape() {
-        Shape::Broken => proposals.discard("no-message", "the server sent text that is not JSON"),
+        Shape::Broken => match message.damaged_id().filter(|id| facts.in_flight.contains_key(id)) {
+            Some(id) => proposals.refuse_instead_of(id, "damaged", "the server's reply is not JSON"),
+            None => proposals.discard("no-message", "the server sent text that is not JSON"),
+        },
         // A batch is for `strict-envelope` to refuse.
         Shape::Batch => {}
         Shape::Other => match message.id().filter(|id| facts.in_flight.contains_key(id)) {
@@ -80,6 +85,10 @@ fn replyward(context: &Context<'_>, event: &Event<'_>, message: &Message, propos
             if context.crossed.is_some() {
                 // It answers a request in flight; whose, is for session-binding.
                 return;
+            }
+            if context.misplaced {
+                let why = "the reply came on the stream of a GET, not as the response to its request";
+                return proposals.discard("misplaced", why);
             }
             if context.answered.is_none() {
                 return orphan(context, event, message, proposals);
@@ -145,7 +154,7 @@ fn malformed(message: &Message) -> Option<&'static str> {
 
 #[cfg(test)]
 mod tests {
-    use crate::gate::testing::Driver;
+    use crate::gate::{Verb, testing::Driver};
 
     const POLICY: &str = "";
 
@@ -214,6 +223,38 @@ mod tests {
             gate.tell(noise).drops("no-message");
         }
         gate.tell(r#"{"jsonrpc":"2.0","id":7,"result":{}}"#).passes();
+    }
+
+    #[test]
+    fn a_damaged_reply_is_refused_under_the_id_that_it_begins_with() {
+        for damaged in [
+            r#"{"jsonrpc":"2.0","id":7,"result":{"a":1"#,
+            r#"{"jsonrpc":"2.0","id":7,"result":{}}{"jsonrpc":"2.0","id":7,"result":{}}"#,
+        ] {
+            let mut gate = driver();
+            gate.ask(r#"{"jsonrpc":"2.0","id":7,"method":"ping"}"#).passes();
+            gate.ask(r#"{"jsonrpc":"2.0","id":8,"method":"ping"}"#).passes();
+            gate.tell(damaged).refuses("damaged").answers("7");
+            gate.tell(damaged).drops("no-message");
+            gate.tell(r#"{"jsonrpc":"2.0","id":8,"result":{}}"#).passes();
+        }
+    }
+
+    #[test]
+    fn a_reply_comes_as_the_response_to_its_request() {
+        let reply = r#"{"jsonrpc":"2.0","id":7,"result":{}}"#;
+        for (headers, passes) in [(&[][..], false), (&[("last-event-id", "a_1")], true)] {
+            let mut gate = driver();
+            gate.via(Verb::Post, &[]).ask(r#"{"jsonrpc":"2.0","id":7,"method":"ping"}"#).passes();
+            let early = gate.via(Verb::Get, headers).tell(reply);
+            if passes {
+                early.passes();
+            } else {
+                early.drops("misplaced");
+                gate.via(Verb::Post, &[]).tell(reply).passes();
+                gate.via(Verb::Get, &[]).tell(reply).drops("late-or-duplicate");
+            }
+        }
     }
 
     #[test]

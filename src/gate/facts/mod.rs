@@ -125,6 +125,7 @@ pub(super) struct Absorbed {
     pub(super) who: Who,
     /// A reply to this request came to somebody else.
     pub(super) crossed: Option<InFlight>,
+    pub(super) misplaced: bool,
     /// The server opened a session under the id of somebody else's.
     pub(super) reissued: bool,
     /// The event is a call that the user consented to.

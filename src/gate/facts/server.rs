@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::{
-    super::{Listing, ListingKind, Passing, Reach, ServerPolicy, check},
+    super::{Listing, ListingKind, Passing, Reach, ServerPolicy, Verb, Via, check},
     Absorbed, Asked, Asking, Calls, Consents, Heard, InFlight, KnownTool, Pages, Pass, PinFacts, Progress, Readings,
     Rounds, Sessions, Settled, Subscriptions, Versions, Who,
     consents::listed_as,
@@ -72,6 +72,12 @@ pub struct ServerFacts {
     pub(super) progress: HashMap<Id, f64>,
     /// How the pages of the latest listing hang together.
     pub pages: BTreeMap<ListingKind, Pages>,
+}
+
+/// Whether what comes in on a request comes unasked: on the stream of a GET, unless
+/// that goes on with a response that broke off.
+fn is_unasked(via: Via<'_>) -> bool {
+    via.verb == Verb::Get && !via.headers.iter().any(|(name, _)| name == "last-event-id")
 }
 
 impl ServerFacts {
@@ -215,6 +221,9 @@ impl ServerFacts {
                     && let Some(request) = self.in_flight.get(id).filter(|request| request.who != who)
                 {
                     return Absorbed { crossed: Some(request.clone()), ..Absorbed::default() };
+                }
+                if passing.via.is_some_and(is_unasked) && self.in_flight.contains_key(id) {
+                    return Absorbed { misplaced: true, ..Absorbed::default() };
                 }
                 let goes_on = match (self.in_flight.get(id), message.result()) {
                     (Some(request), Some(result)) => {

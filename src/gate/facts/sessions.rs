@@ -197,6 +197,8 @@ impl Sessions {
     pub(super) fn answered(&mut self, head: &Head<'_>, who: Who) {
         let ended = match head.via.map(|via| via.verb) {
             Some(Verb::Delete) => matches!(head.status, 200..300 | 404),
+            // A server that has no such stream may say so with a 404 as well.
+            Some(Verb::Get) => false,
             _ => head.status == 404,
         };
         if ended

@@ -73,3 +73,13 @@ pub fn parse_with(text: &[u8], depth: usize) -> Result<Document, SyntaxError> {
     let text = std::str::from_utf8(text).map_err(|error| SyntaxError { at: error.valid_up_to(), what: "not UTF-8" })?;
     Reader::new(text, depth).document()
 }
+
+/// The members of the outermost object that stand whole before the place where
+/// `text` stops being JSON: what can be said of a damaged message.
+pub fn beginning(text: &[u8]) -> Vec<Member> {
+    let text = match std::str::from_utf8(text) {
+        Ok(text) => text,
+        Err(error) => std::str::from_utf8(&text[..error.valid_up_to()]).unwrap_or_default(),
+    };
+    Reader::new(text, DEFAULT_DEPTH).beginning()
+}

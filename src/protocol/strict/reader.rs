@@ -108,9 +108,26 @@ impl<'a> Reader<'a> {
     }
 
     fn object(&mut self) -> Result<Kind, SyntaxError> {
+        let mut members: Vec<Member> = Vec::new();
+        self.members(&mut members)?;
+        self.note_duplicates(&members);
+        Ok(Kind::Object(members))
+    }
+
+    /// The members of the outermost object up to where the text breaks.
+    pub(super) fn beginning(mut self) -> Vec<Member> {
+        let mut members = Vec::new();
+        self.space();
+        if self.peek() == Some(b'{') && self.left > 0 {
+            // However it breaks: what stands before was read.
+            let _ = self.members(&mut members);
+        }
+        members
+    }
+
+    fn members(&mut self, members: &mut Vec<Member>) -> Result<(), SyntaxError> {
         self.at += 1;
         self.left -= 1;
-        let mut members: Vec<Member> = Vec::new();
         self.space();
         if self.peek() == Some(b'}') {
             self.at += 1;
@@ -143,8 +160,7 @@ impl<'a> Reader<'a> {
             }
         }
         self.left += 1;
-        self.note_duplicates(&members);
-        Ok(Kind::Object(members))
+        Ok(())
     }
 
     fn note_duplicates(&mut self, members: &[Member]) {

@@ -14,9 +14,12 @@ use tokio::{
 use url::{Position, Url};
 
 use super::{
-    super::{Carrier, Close, Connection, Exchange, Form, Frame, Go, Headers, Redirect, Referee, ReplyHead, Verb},
-    BODY_CAP, headers,
-    pool::{Lease, Pool, reason},
+    super::{
+        Carrier, Close, Connection, Exact, Exchange, Form, Frame, Go, Headers, Redirect, Referee, ReplyHead, Verb,
+        ledger::Outlet,
+    },
+    BODY_CAP, exact, headers,
+    pool::{self, Lease, Pool, reason},
     reply, sse,
 };
 use crate::protocol::{Message, Shape};
@@ -62,6 +65,7 @@ pub fn connect(url: &str, referee: Arc<dyn Referee>) -> Connection {
     let (connection, from_owner, to_owner) = Connection::new();
     match Url::parse(url) {
         Ok(url) => {
+            let to_owner = Outlet::new(to_owner);
             let client = Arc::new(Client { url, referee, pool: Pool::default(), to_owner });
             // Ends by itself, so that requests already accepted are sent even
             // if the owner is gone.
@@ -79,7 +83,7 @@ struct Client {
     url: Url,
     referee: Arc<dyn Referee>,
     pool: Pool,
-    to_owner: mpsc::Sender<Frame>,
+    to_owner: Outlet,
 }
 
 /// What one frame asks for.
@@ -134,9 +138,11 @@ impl Client {
     /// `headed` is dropped when the head of the response has arrived.
     async fn serve(self: Arc<Self>, frame: Frame, headed: oneshot::Sender<()>) {
         let exchange = frame.exchange;
-        let result = match Order::new(frame) {
-            Ok(order) => self.run(&order, headed).await,
-            Err(reason) => Err(Failure::Unreachable(reason)),
+        let exact = if let Carrier::Exact(exact) = &frame.carrier { Some(Arc::clone(exact)) } else { None };
+        let result = match (Order::new(frame), exact) {
+            (Ok(order), None) => self.run(&order, headed).await,
+            (Ok(order), Some(exact)) => self.write(&order, &exact, headed).await,
+            (Err(reason), _) => Err(Failure::Unreachable(reason)),
         };
         if let Err(Failure::Unreachable(reason)) = result {
             let headers = vec![("content-type".to_owned(), "text/plain; charset=utf-8".to_owned())];
@@ -155,7 +161,7 @@ impl Client {
             let head = ReplyHead { status: response.status().as_u16(), headers: headers::carried(response.headers()) };
             let Some(to) = redirected(&url, &response) else {
                 drop(headed);
-                return self.receive(order, head, response.into_body(), lease).await;
+                return self.receive(order, head, response.into_body(), Some(lease)).await;
             };
             let redirect = Redirect { from: url.into(), to: to.to_string(), status: head.status };
             if self.referee.redirect(order.exchange, &redirect) == Go::Stop {
@@ -166,7 +172,27 @@ impl Client {
         Err(Failure::Unreachable(format!("more than {HOPS} redirects")))
     }
 
-    async fn receive(&self, order: &Order, head: ReplyHead, body: Incoming, lease: Lease) -> Result<(), Failure> {
+    /// Writes a request byte for byte, on a connection of its own.
+    async fn write(&self, order: &Order, exact: &Exact, headed: oneshot::Sender<()>) -> Result<(), Failure> {
+        let request = order.request(&self.url, true)?;
+        let writes = exact::request(&request, &exact.headers, &exact.writes);
+        let stream = pool::connect(&self.url).await?;
+        let (mut sender, own) = exact::converse(stream, writes).await?;
+        let response = sender.send_request(request).await.map_err(|error| reason(&error))?;
+        drop(headed);
+        let head = ReplyHead { status: response.status().as_u16(), headers: headers::carried(response.headers()) };
+        let received = self.receive(order, head, response.into_body(), None).await;
+        drop(own);
+        received
+    }
+
+    async fn receive(
+        &self,
+        order: &Order,
+        head: ReplyHead,
+        body: Incoming,
+        lease: Option<Lease>,
+    ) -> Result<(), Failure> {
         let exchange = order.exchange;
         let (head, mut body) = (Arc::new(head), body);
         if self.referee.head(exchange, &head) == Go::Stop {
@@ -178,7 +204,7 @@ impl Client {
                 whole.extend_from_slice(&chunk);
                 within_cap(whole.len())?;
             }
-            self.pool.give_back(lease);
+            lease.into_iter().for_each(|lease| self.pool.give_back(lease));
             return self.deliver(exchange, &head, Form::Whole, whole.freeze()).await;
         }
         if order.verb == Verb::Get {
@@ -196,7 +222,7 @@ impl Client {
             }
             within_cap(decoder.held())?;
         }
-        self.pool.give_back(lease);
+        lease.into_iter().for_each(|lease| self.pool.give_back(lease));
         self.deliver(exchange, &head, Form::End, Bytes::new()).await
     }
 
@@ -233,6 +259,7 @@ impl Order {
     fn new(Frame { exchange, carrier, body }: Frame) -> Result<Self, String> {
         let (verb, given) = match carrier {
             Carrier::Request { verb, headers } => (verb, headers),
+            Carrier::Exact(exact) => (exact.verb, exact.headers.clone()),
             Carrier::Line => (Verb::Post, Headers::new()),
             Carrier::Reply { .. } | Carrier::Gone => return Err("a response can't be sent as a request".to_owned()),
         };

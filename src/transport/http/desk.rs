@@ -4,7 +4,10 @@ use std::{
     collections::{BTreeMap, VecDeque},
     io,
     pin::Pin,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
     task::{Context, Poll},
 };
 
@@ -14,7 +17,7 @@ use http_body_util::Full;
 use hyper::body::{Frame as Piece, SizeHint};
 use tokio::{
     runtime::Handle,
-    sync::{mpsc, oneshot},
+    sync::{Notify, mpsc, oneshot},
 };
 
 use super::{
@@ -25,9 +28,43 @@ use super::{
 /// How many messages sent unasked wait for a stream to carry them.
 const UNSENT: usize = 256;
 
-/// The pieces of a stream. Unbounded, so that one client which does not read
-/// can't hold up the others; an error breaks the connection off.
-type Pieces = mpsc::UnboundedSender<io::Result<Bytes>>;
+/// How many bytes of them.
+const UNSENT_BYTES: usize = 4 << 20;
+
+/// How many bytes of a stream may wait for its client. One event alone may be larger.
+pub(super) const UNREAD: usize = 16 << 20;
+
+/// The pieces of a stream. Never waited for, so that one client which does not read
+/// can't hold up the others: it is broken off where too much waits for it.
+#[derive(Debug)]
+struct Pieces {
+    sender: mpsc::UnboundedSender<io::Result<Bytes>>,
+    unread: Arc<AtomicUsize>,
+    hang_up: Arc<Notify>,
+}
+
+impl Pieces {
+    /// Sends an event; false where the client is gone, or is from now on.
+    fn send(&self, event: Bytes) -> bool {
+        let waits = self.unread.fetch_add(event.len(), Ordering::AcqRel);
+        if waits > 0 && waits + event.len() > UNREAD {
+            // Once: it is out of step from here on.
+            if waits <= UNREAD {
+                self.break_off();
+            }
+            return false;
+        }
+        self.sender.send(Ok(event)).is_ok()
+    }
+
+    /// Ends the stream so that its client knows that it isn't whole.
+    fn break_off(&self) {
+        if self.unread.load(Ordering::Acquire) > UNREAD {
+            self.hang_up.notify_one();
+        }
+        let _ = self.sender.send(Err(io::Error::other("the stream broke off")));
+    }
+}
 
 /// Where answers are handed in.
 #[derive(Debug, Default)]
@@ -39,12 +76,15 @@ struct State {
     closed: bool,
     slots: BTreeMap<Exchange, Slot>,
     unsent: VecDeque<Bytes>,
+    unsent_bytes: usize,
 }
 
 #[derive(Debug)]
 struct Slot {
     verb: Verb,
     stage: Stage,
+    /// Closes the client's connection.
+    hang_up: Arc<Notify>,
 }
 
 #[derive(Debug)]
@@ -85,6 +125,7 @@ impl Desk {
     pub(super) fn open(
         self: &Arc<Self>,
         verb: Verb,
+        hang_up: &Arc<Notify>,
         to_owner: &mpsc::Sender<Frame>,
     ) -> Option<(Ticket, oneshot::Receiver<Response<Body>>)> {
         let mut state = self.state();
@@ -94,7 +135,7 @@ impl Desk {
         state.last += 1;
         let exchange = Exchange(state.last);
         let (respond, answer) = oneshot::channel();
-        state.slots.insert(exchange, Slot { verb, stage: Stage::Waiting(respond) });
+        state.slots.insert(exchange, Slot { verb, stage: Stage::Waiting(respond), hang_up: Arc::clone(hang_up) });
         Some((Ticket { desk: Arc::clone(self), to_owner: to_owner.clone(), exchange }, answer))
     }
 
@@ -128,7 +169,7 @@ impl State {
     /// What becomes of an exchange; nothing when this answer is its last.
     fn advance(
         &mut self,
-        Slot { verb, stage }: Slot,
+        Slot { verb, stage, hang_up }: Slot,
         carrier: Carrier,
         body: Bytes,
         mark: Option<&Mark>,
@@ -143,32 +184,36 @@ impl State {
                 return None;
             }
             (Stage::Waiting(respond), Carrier::Reply { head, form: form @ (Form::Event | Form::End), .. }) => {
-                let pieces = start(&head, respond)?;
+                let pieces = start(&head, respond, Arc::clone(&hang_up))?;
                 if form == Form::End {
                     return None;
                 }
                 if verb == Verb::Get {
+                    self.unsent_bytes = 0;
                     for message in self.unsent.drain(..) {
-                        let _ = pieces.send(Ok(sse::encode(&message)));
+                        pieces.send(sse::encode(&message));
                     }
                 }
                 pieces
             }
             (Stage::Streaming(pieces), Carrier::Line | Carrier::Reply { form: Form::Event, .. }) => pieces,
             (Stage::Streaming(pieces), Carrier::Reply { form: Form::Whole | Form::Stopped, .. }) => {
-                let _ = pieces.send(Err(io::Error::other("the stream broke off")));
+                pieces.break_off();
                 return None;
             }
             // Ends a stream in order; stops an exchange without an answer.
             (Stage::Streaming(_), Carrier::Reply { form: Form::End, .. })
             | (Stage::Waiting(_), Carrier::Reply { form: Form::Stopped, .. }) => return None,
             // An owner asks nothing on an exchange that its client opened.
-            (stage, Carrier::Request { .. } | Carrier::Gone) => return Some(Slot { verb, stage }),
+            (stage, Carrier::Request { .. } | Carrier::Exact(_) | Carrier::Gone) => {
+                return Some(Slot { verb, stage, hang_up });
+            }
         };
         if !body.is_empty() || mark.is_some() {
-            let _ = pieces.send(Ok(sse::marked(mark, &body)));
+            pieces.send(sse::marked(mark, &body));
         }
-        Some(Slot { verb, stage: Stage::Streaming(pieces) })
+        // One that is broken off goes with its client.
+        Some(Slot { verb, stage: Stage::Streaming(pieces), hang_up })
     }
 
     /// A message that answers no request goes on one stream only, as the
@@ -177,21 +222,25 @@ impl State {
     fn unasked(&mut self, message: Bytes) {
         let event = sse::encode(&message);
         let carried = self.slots.values().rev().any(|slot| match &slot.stage {
-            Stage::Streaming(pieces) if slot.verb == Verb::Get => pieces.send(Ok(event.clone())).is_ok(),
+            Stage::Streaming(pieces) if slot.verb == Verb::Get => pieces.send(event.clone()),
             _ => false,
         });
         if !carried {
+            self.unsent_bytes += message.len();
             self.unsent.push_back(message);
-            let excess = self.unsent.len().saturating_sub(UNSENT);
-            self.unsent.drain(..excess);
+            while self.unsent.len() > UNSENT || (self.unsent_bytes > UNSENT_BYTES && self.unsent.len() > 1) {
+                self.unsent_bytes -= self.unsent.pop_front().map_or(0, |oldest| oldest.len());
+            }
         }
     }
 }
 
 /// Begins a stream; nothing when the client is gone.
-fn start(head: &ReplyHead, respond: oneshot::Sender<Response<Body>>) -> Option<Pieces> {
-    let (pieces, receiver) = mpsc::unbounded_channel();
-    let mut response = response(head, Body::Events { pieces: receiver, ticket: None });
+fn start(head: &ReplyHead, respond: oneshot::Sender<Response<Body>>, hang_up: Arc<Notify>) -> Option<Pieces> {
+    let (sender, receiver) = mpsc::unbounded_channel();
+    let pieces = Pieces { sender, unread: Arc::default(), hang_up };
+    let unread = Arc::clone(&pieces.unread);
+    let mut response = response(head, Body::Events { pieces: receiver, unread, ticket: None });
     headers::default(response.headers_mut(), header::CONTENT_TYPE, sse::MEDIA_TYPE);
     respond.send(response).ok().map(|()| pieces)
 }
@@ -232,6 +281,8 @@ pub(super) enum Body {
     Whole(Full<Bytes>),
     Events {
         pieces: mpsc::UnboundedReceiver<io::Result<Bytes>>,
+        /// How many bytes of them wait.
+        unread: Arc<AtomicUsize>,
         /// Held so that the desk learns when the client goes away.
         ticket: Option<Ticket>,
     },
@@ -254,9 +305,12 @@ impl hyper::body::Body for Body {
     fn poll_frame(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<io::Result<Piece<Bytes>>>> {
         match self.get_mut() {
             Self::Whole(body) => Pin::new(body).poll_frame(context).map_err(|never| match never {}),
-            Self::Events { pieces, .. } => {
-                pieces.poll_recv(context).map(|piece| piece.map(|piece| piece.map(Piece::data)))
-            }
+            Self::Events { pieces, unread, .. } => pieces.poll_recv(context).map(|piece| {
+                if let Some(Ok(event)) = &piece {
+                    unread.fetch_sub(event.len(), Ordering::AcqRel);
+                }
+                piece.map(|piece| piece.map(Piece::data))
+            }),
         }
     }
 

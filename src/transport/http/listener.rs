@@ -18,13 +18,13 @@ use hyper::{
 use hyper_util::rt::TokioIo;
 use tokio::{
     net::{TcpListener, TcpStream},
-    sync::{mpsc, watch},
+    sync::{Notify, mpsc, watch},
     task::JoinSet,
     time::{sleep, timeout},
 };
 
 use super::{
-    super::{Carrier, Connection, Frame, Verb},
+    super::{Carrier, Connection, Frame, Verb, ledger::Outlet},
     BODY_CAP,
     desk::{Body, Desk, refusal},
     headers,
@@ -53,6 +53,7 @@ const PAUSE: Duration = Duration::from_millis(10);
 /// - [`super::super::Form::Stopped`], or a whole response after events, breaks
 ///   the connection off.
 ///
+/// A client that leaves too much of its stream unread is broken off.
 /// A client that goes away before its answer has ended is told as [`Carrier::Gone`]
 /// on its exchange.
 ///
@@ -100,6 +101,7 @@ impl Listener {
 }
 
 async fn serve(socket: TcpListener, mut from_owner: mpsc::Receiver<Frame>, to_owner: mpsc::Sender<Frame>) {
+    let to_owner = Arc::new(Outlet::new(to_owner));
     let desk = Arc::<Desk>::default();
     let (stop, stopping) = watch::channel(false);
     let mut clients = JoinSet::new();
@@ -111,7 +113,7 @@ async fn serve(socket: TcpListener, mut from_owner: mpsc::Receiver<Frame>, to_ow
             },
             accepted = socket.accept() => match accepted {
                 Ok((stream, _)) => {
-                    clients.spawn(attend(stream, Arc::clone(&desk), to_owner.clone(), stopping.clone()));
+                    clients.spawn(attend(stream, Arc::clone(&desk), Arc::clone(&to_owner), stopping.clone()));
                 }
                 Err(_) => sleep(PAUSE).await,
             },
@@ -128,24 +130,25 @@ async fn serve(socket: TcpListener, mut from_owner: mpsc::Receiver<Frame>, to_ow
     let _ = timeout(FLUSH, async { while clients.join_next().await.is_some() {} }).await;
 }
 
-async fn attend(
-    stream: TcpStream,
-    desk: Arc<Desk>,
-    to_owner: mpsc::Sender<Frame>,
-    mut stopping: watch::Receiver<bool>,
-) {
+async fn attend(stream: TcpStream, desk: Arc<Desk>, to_owner: Arc<Outlet>, mut stopping: watch::Receiver<bool>) {
     // Only latency is at stake.
     let _ = stream.set_nodelay(true);
-    let service = service_fn(|request| handle(request, &desk, &to_owner));
+    let hang_up = Arc::<Notify>::default();
+    let service = service_fn(|request| handle(request, &desk, &to_owner, &hang_up));
     let mut connection =
         pin!(http1::Builder::new().header_read_timeout(None).serve_connection(TokioIo::new(stream), service));
     tokio::select! {
         _ = connection.as_mut() => return,
+        // What it has not read is dropped with the connection.
+        () = hang_up.notified() => return,
         _ = stopping.wait_for(|stopping| *stopping) => {}
     }
     connection.as_mut().graceful_shutdown();
-    // A client that broke off is no trouble of ours.
-    let _ = connection.await;
+    tokio::select! {
+        // A client that broke off is no trouble of ours.
+        _ = connection => {}
+        () = hang_up.notified() => {}
+    }
 }
 
 /// The client gets no answer: its connection is closed.
@@ -156,7 +159,8 @@ struct Unanswered;
 async fn handle(
     request: Request<Incoming>,
     desk: &Arc<Desk>,
-    to_owner: &mpsc::Sender<Frame>,
+    to_owner: &Outlet,
+    hang_up: &Arc<Notify>,
 ) -> Result<Response<Body>, Unanswered> {
     if request.uri().path() != PATH {
         return Ok(refusal(StatusCode::NOT_FOUND));
@@ -176,7 +180,7 @@ async fn handle(
         Err(error) if error.is::<LengthLimitError>() => return Ok(refusal(StatusCode::PAYLOAD_TOO_LARGE)),
         Err(_) => return Err(Unanswered),
     };
-    let (ticket, answer) = desk.open(verb, to_owner).ok_or(Unanswered)?;
+    let (ticket, answer) = desk.open(verb, hang_up, to_owner.queue()).ok_or(Unanswered)?;
     let frame = Frame { exchange: ticket.exchange, carrier: Carrier::Request { verb, headers }, body };
     to_owner.send(frame).await.map_err(|_| Unanswered)?;
     let response = answer.await.map_err(|_| Unanswered)?;

@@ -5,6 +5,7 @@
 
 mod client;
 mod desk;
+pub mod exact;
 mod headers;
 mod listener;
 mod pool;

@@ -21,7 +21,7 @@ use url::{Host, Url};
 /// theirs after five seconds, and a request that crosses the close is lost.
 const IDLE: Duration = Duration::from_secs(2);
 
-type Sender = SendRequest<Full<Bytes>>;
+pub(super) type Sender = SendRequest<Full<Bytes>>;
 
 /// A connection in use. Given back once its response has been read to the end;
 /// dropped otherwise, which closes it.
@@ -77,7 +77,8 @@ impl Pool {
     }
 }
 
-async fn dial(url: &Url) -> Result<Sender, String> {
+/// A connection to the server of `url`; the error is for people.
+pub(super) async fn connect(url: &Url) -> Result<TcpStream, String> {
     if url.scheme() != "http" {
         return Err(format!("{url}: only http is spoken here"));
     }
@@ -90,6 +91,11 @@ async fn dial(url: &Url) -> Result<Sender, String> {
     };
     let stream = stream.map_err(|error| format!("{url}: {error}"))?;
     stream.set_nodelay(true).map_err(|error| error.to_string())?;
+    Ok(stream)
+}
+
+async fn dial(url: &Url) -> Result<Sender, String> {
+    let stream = connect(url).await?;
     let (sender, connection) = http1::handshake(TokioIo::new(stream)).await.map_err(|error| reason(&error))?;
     // Ends when its sender is dropped; an error shows up at the request.
     tokio::spawn(connection);

@@ -62,7 +62,7 @@ pub fn marked(mark: Option<&Mark>, message: &[u8]) -> Bytes {
     }
     let mut rest = message;
     loop {
-        let end = rest.iter().position(|byte| matches!(byte, b'\n' | b'\r'));
+        let end = memchr::memchr2(b'\n', b'\r', rest);
         event.extend_from_slice(b"data: ");
         event.extend_from_slice(&rest[..end.unwrap_or(rest.len())]);
         event.push(b'\n');
@@ -96,7 +96,7 @@ impl Decoder {
                 self.after_return = false;
                 piece = piece.strip_prefix(b"\n").unwrap_or(piece);
             }
-            let Some(end) = piece.iter().position(|byte| matches!(byte, b'\n' | b'\r')) else { break };
+            let Some(end) = memchr::memchr2(b'\n', b'\r', piece) else { break };
             self.line.extend_from_slice(&piece[..end]);
             self.after_return = piece[end] == b'\r';
             piece = &piece[end + 1..];

@@ -352,3 +352,29 @@ async fn the_listener_serves_one_path_and_forgets_who_left() {
     server.outgoing.send(Frame::line(asked, "{}")).await.unwrap();
     assert_eq!(reply(&mut client).await, seen(1, 200, Form::Whole, "{}"));
 }
+
+#[tokio::test]
+async fn a_client_that_does_not_read_is_broken_off_and_holds_nobody_up() {
+    let Listener { url, connection: mut server } = Listener::bind().await.unwrap();
+    let address = url.strip_prefix("http://").unwrap().strip_suffix("/mcp").unwrap();
+    let mut deaf = TcpStream::connect(address).await.unwrap();
+    deaf.write_all(b"GET /mcp HTTP/1.1\r\nhost: localhost\r\naccept: text/event-stream\r\n\r\n").await.unwrap();
+    let stream = next(&mut server).await.exchange;
+    server.outgoing.send(open_stream(stream, Headers::new())).await.unwrap();
+
+    // More than the stream and the kernel together hold.
+    let megabyte = Bytes::from(vec![b'x'; 1 << 20]);
+    for _ in 0..64 {
+        server.outgoing.send(event(stream, Headers::new(), megabyte.clone())).await.unwrap();
+    }
+    let mut client = connect(&url, Arc::new(Careless));
+    client.outgoing.send(request(1, Verb::Post, &[], CALL)).await.unwrap();
+    let asked = next(&mut server).await.exchange;
+    server.outgoing.send(whole(asked, 200, Headers::new(), "{}")).await.unwrap();
+    assert_eq!(reply(&mut client).await, seen(1, 200, Form::Whole, "{}"));
+
+    // What had been written arrives, and then the connection is gone.
+    let mut heard = Vec::new();
+    let _ = deaf.read_to_end(&mut heard).await;
+    assert!(heard.len() < 48 << 20, "{} bytes waited for it", heard.len());
+}

@@ -23,7 +23,7 @@ use tokio::{
 };
 
 use super::{
-    super::{Close, Connection},
+    super::{Close, Connection, ledger::Outlet},
     lines,
     tail::{self, Tail},
 };
@@ -172,13 +172,14 @@ where
     let close = Arc::clone(&connection.close);
     lines::spawn_writer(stdin, from_owner);
     connection.tasks.keep(tokio::spawn(async move {
+        let outlet = Outlet::new(to_owner);
         let overtime = async {
             wait(exited.clone()).await;
             tokio::time::sleep(LINGER).await;
         };
         let end = tokio::select! {
             biased;
-            end = lines::read(stdout, &to_owner) => end,
+            end = lines::read(stdout, &outlet) => end,
             () = overtime => Close::Ended,
         };
         let end = match end {

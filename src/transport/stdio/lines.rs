@@ -8,11 +8,14 @@ use tokio::{
     sync::mpsc,
 };
 
-use super::super::{Close, Connection, Exchange, Frame};
+use super::super::{Carrier, Close, Connection, Exchange, Frame, ledger::Outlet};
 
 /// The longest line in bytes. A careless reader has no bound at all; this one
 /// only keeps the harness alive.
 pub const LINE_CAP: usize = 64 << 20;
+
+/// A byte order mark in UTF-8.
+const MARK: &[u8] = b"\xEF\xBB\xBF";
 
 /// How much is asked for in one read.
 const CHUNK: usize = 16 << 10;
@@ -20,7 +23,8 @@ const CHUNK: usize = 16 << 10;
 /// A connection that reads and writes one message a line.
 ///
 /// Lines go out with a line feed; one before the line end that came in is taken
-/// off together with a carriage return. Empty lines are no message. A line feed
+/// off together with a carriage return, and the byte order mark that some writers
+/// begin a stream with. Empty lines are no message. A line feed
 /// inside an outgoing message (legal white space in JSON, not in this framing)
 /// becomes a space; nothing else is changed.
 ///
@@ -35,8 +39,9 @@ where
     let close = Arc::clone(&connection.close);
     spawn_writer(writer, from_owner);
     connection.tasks.keep(tokio::spawn(async move {
-        let end = read(reader, &to_owner).await;
-        // Set before `to_owner` is dropped: whoever sees the end can ask why.
+        let outlet = Outlet::new(to_owner);
+        let end = read(reader, &outlet).await;
+        // Set before the outlet is dropped: whoever sees the end can ask why.
         let _ = close.set(end);
     }));
     connection
@@ -51,8 +56,15 @@ where
     tokio::spawn(async move {
         while let Some(frame) = from_owner.recv().await {
             let written = async {
-                writer.write_all(&line(&frame.body)).await?;
-                writer.flush().await
+                let Carrier::Exact(exact) = &frame.carrier else {
+                    writer.write_all(&line(&frame.body)).await?;
+                    return writer.flush().await;
+                };
+                for bytes in &exact.writes {
+                    writer.write_all(bytes).await?;
+                    writer.flush().await?;
+                }
+                Ok(())
             };
             // The reader says why the connection is over; here is only to stop.
             if written.await.is_err() {
@@ -66,24 +78,28 @@ where
 /// A message in its framing, so that it goes out in one write.
 fn line(body: &[u8]) -> Vec<u8> {
     let mut line = Vec::with_capacity(body.len() + 1);
-    line.extend(body.iter().map(|byte| if *byte == b'\n' { b' ' } else { *byte }));
+    line.extend_from_slice(body);
+    for at in memchr::memchr_iter(b'\n', body) {
+        line[at] = b' ';
+    }
     line.push(b'\n');
     line
 }
 
 /// Hands on every line until the stream, or the owner, ends; says which way.
-pub(super) async fn read<R>(mut reader: R, to_owner: &mpsc::Sender<Frame>) -> Close
+pub(super) async fn read<R>(mut reader: R, to_owner: &Outlet) -> Close
 where
     R: AsyncRead + Unpin,
 {
     let mut buffer = BytesMut::new();
+    let mut begun = false;
     // No line feed lies before this offset.
     let mut searched = 0;
     loop {
-        while let Some(length) = buffer[searched..].iter().position(|byte| *byte == b'\n') {
+        while let Some(length) = memchr::memchr(b'\n', &buffer[searched..]) {
             let line = buffer.split_to(searched + length + 1).freeze();
             searched = 0;
-            if !deliver(line, to_owner).await {
+            if !deliver(line, &mut begun, to_owner).await {
                 return Close::Ended;
             }
         }
@@ -94,7 +110,7 @@ where
         buffer.reserve(CHUNK);
         match reader.read_buf(&mut buffer).await {
             Ok(0) => {
-                deliver(buffer.freeze(), to_owner).await;
+                deliver(buffer.freeze(), &mut begun, to_owner).await;
                 return Close::Ended;
             }
             Ok(_) => {}
@@ -104,7 +120,10 @@ where
 }
 
 /// Hands on one line; false when nobody wants it.
-async fn deliver(mut line: Bytes, to_owner: &mpsc::Sender<Frame>) -> bool {
+async fn deliver(mut line: Bytes, begun: &mut bool, to_owner: &Outlet) -> bool {
+    if !std::mem::replace(begun, true) && line.starts_with(MARK) {
+        line = line.slice(MARK.len()..);
+    }
     for end in [b"\n", b"\r"] {
         if line.ends_with(end) {
             line.truncate(line.len() - 1);
@@ -133,8 +152,7 @@ mod tests {
     async fn received(wire: &[u8], sizes: &[usize]) -> Vec<Bytes> {
         let mut reader = pieces(wire, sizes);
         let (to_owner, incoming) = mpsc::channel(1024);
-        assert_eq!(read(&mut reader, &to_owner).await, Close::Ended);
-        drop(to_owner);
+        assert_eq!(read(&mut reader, &Outlet::new(to_owner)).await, Close::Ended);
         let (mut connection, _from_owner, _to_owner) = Connection::new();
         connection.incoming = incoming;
         bodies(connection).await
