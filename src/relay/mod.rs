@@ -11,5 +11,6 @@ mod pump;
 mod shared;
 
 pub use exchanges::Exchanges;
+pub(crate) use pump::next;
 pub use pump::pump;
 pub use shared::SharedGate;

@@ -83,7 +83,7 @@ pub async fn pump(exchanges: Exchanges, mut downstream: Connection, upstream: Co
 /// room in one direction while the other is full waits for ever. A server that
 /// listens no more may still have something to say, so what comes for it is
 /// looked at and goes no further.
-async fn next<'a>(
+pub(crate) async fn next<'a>(
     client: &mut mpsc::Receiver<Frame>,
     to_server: Option<&'a mpsc::Sender<Frame>>,
     ledger: &mut Ledger,
