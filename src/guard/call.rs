@@ -12,7 +12,7 @@ use super::lobby::SESSION;
 use crate::{
     protocol::{Id, Message, Mirrors, REFUSED, Shape, encoded, error_reply, strict::Node},
     relay::next,
-    transport::{Carrier, Connection, Exchange, Form, Frame, Headers, Mark, Verb, header},
+    transport::{Carrier, Connection, Exchange, Form, Frame, Headers, Ledger, Mark, Verb, header},
 };
 
 /// How long a server may take to hear that the session is over.
@@ -31,6 +31,7 @@ pub async fn call(client: Connection, server: Connection) {
     let Connection { outgoing: to_client, mut incoming, tasks: client_tasks, .. } = client;
     let Connection { outgoing: to_server, incoming: mut from_server, tasks: server_tasks, .. } = server;
     let mut caller = Caller { to_client, ..Caller::new() };
+    let mut ledger = Ledger::default();
     let mut client_speaks = true;
     let server_speaks = loop {
         // What was asked is still answered.
@@ -49,12 +50,13 @@ pub async fn call(client: Connection, server: Connection) {
                 None => break false,
             },
             // What follows an opening goes under the session that it opens.
-            (room, asked) = next(&mut incoming, Some(&to_server)), if client_speaks && caller.opening.is_none() => {
+            (room, asked) = next(&mut incoming, Some(&to_server), &mut ledger), if client_speaks && caller.opening.is_none() => {
                 let Some(asked) = asked else {
                     client_speaks = false;
                     continue;
                 };
                 if let Some(room) = room {
+                    ledger.sent(asked.body.len());
                     room.send(caller.post(asked.body));
                 }
             }
@@ -239,7 +241,7 @@ impl Caller {
                 }
                 (head.status, *form)
             }
-            Carrier::Line | Carrier::Request { .. } | Carrier::Gone => (200, Form::Event),
+            Carrier::Line | Carrier::Exact(_) | Carrier::Request { .. } | Carrier::Gone => (200, Form::Event),
         };
         if self.opening == Some(exchange) && !frame.body.is_empty() {
             self.opened(&frame);

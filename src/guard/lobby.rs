@@ -9,7 +9,7 @@ use super::{line::UNANSWERED, stateless, unsent::Unsent};
 use crate::{
     protocol::{INVALID_REQUEST, Id, Message, PARSE_ERROR, REFUSED, Shape, error_reply, meta, strict::Node},
     relay::next,
-    transport::{Carrier, Connection, Exchange, Frame, Headers, Verb, http},
+    transport::{Carrier, Connection, Exchange, Frame, Headers, Ledger, Verb, http},
 };
 
 /// The header that names a session.
@@ -43,6 +43,7 @@ pub async fn lobby(clients: Connection, server: Connection, session: String) {
         get: None,
         unsent: Unsent::default(),
     };
+    let mut ledger = Ledger::default();
     loop {
         tokio::select! {
             biased;
@@ -55,10 +56,11 @@ pub async fn lobby(clients: Connection, server: Connection, session: String) {
                 }
                 None => break,
             },
-            (room, asked) = next(&mut incoming, Some(&to_server)) => {
+            (room, asked) = next(&mut incoming, Some(&to_server), &mut ledger) => {
                 let Some(asked) = asked else { break };
                 let is_over = matches!(asked.carrier, Carrier::Request { verb: Verb::Delete, .. });
                 if let (Some(line), Some(room)) = (lobby.asked(asked).await, room) {
+                    ledger.sent(line.len());
                     room.send(Frame::line(Exchange::NONE, line));
                 }
                 if is_over {
@@ -103,7 +105,7 @@ impl Lobby {
         let verb = match frame.carrier {
             Carrier::Request { verb, .. } => verb,
             Carrier::Gone => return self.left(exchange),
-            Carrier::Line | Carrier::Reply { .. } => return None,
+            Carrier::Line | Carrier::Exact(_) | Carrier::Reply { .. } => return None,
         };
         match verb {
             Verb::Post => return self.posted(exchange, frame.body).await,

@@ -11,7 +11,7 @@ use super::{super::Watch, Wanted};
 use crate::{
     protocol::{Id, Message, ServerName, Shape},
     relay::{SharedGate, next},
-    transport::{Carrier, Connection, Exchange, Frame},
+    transport::{Carrier, Connection, Exchange, Frame, Ledger},
 };
 
 /// How many questions may wait to be asked; what comes then is refused.
@@ -78,6 +78,7 @@ pub(in crate::guard) async fn asking(client: Connection, behind: Connection, ask
     let mut asked: HashMap<Key, (Frame, AbortHandle)> = HashMap::new();
     let mut answers = JoinSet::new();
     let mut client_speaks = true;
+    let mut ledger = Ledger::default();
     loop {
         // What is asked about may still be made.
         if !client_speaks && asked.is_empty() {
@@ -127,7 +128,7 @@ pub(in crate::guard) async fn asking(client: Connection, behind: Connection, ask
                     break;
                 }
             }
-            (room, frame) = next(&mut from_client, to_gate.as_ref()), if client_speaks => {
+            (room, frame) = next(&mut from_client, to_gate.as_ref(), &mut ledger), if client_speaks => {
                 let Some(frame) = frame else {
                     client_speaks = false;
                     continue;
@@ -150,6 +151,7 @@ pub(in crate::guard) async fn asking(client: Connection, behind: Connection, ask
                     asking.abort();
                 }
                 if let Some(room) = room {
+                    ledger.sent(frame.body.len());
                     room.send(frame);
                 }
             }
