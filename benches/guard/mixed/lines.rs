@@ -30,6 +30,8 @@ struct Session {
     last: u64,
     /// Requests that need no answer, and may have one late.
     cancelled: BTreeSet<u64>,
+    /// Lines that were no JSON and have not been objected to.
+    malformed: usize,
     _folder: TempDir,
 }
 
@@ -77,7 +79,8 @@ impl Session {
         let output = BufReader::new(process.stdout.take().expect("its output"));
         let (say, heard) = mpsc::channel();
         thread::spawn(move || output.lines().map_while(Result::ok).try_for_each(|line| say.send(line)));
-        let mut session = Self { process, to_server, heard, last: 1, cancelled: BTreeSet::new(), _folder: folder };
+        let mut session =
+            Self { process, to_server, heard, last: 1, cancelled: BTreeSet::new(), malformed: 0, _folder: folder };
         session.say(words::OPEN);
         session.heard.recv_timeout(PATIENCE).expect("the session opens");
         session.say(words::READY);
@@ -90,7 +93,10 @@ impl Session {
     }
 
     fn window(&mut self, number: usize, random: &mut Random, fatal: bool, ledger: &Ledger) {
-        let mut waiting = Waiting { cancelled: std::mem::take(&mut self.cancelled), ..Waiting::default() };
+        let cancelled = std::mem::take(&mut self.cancelled);
+        let mut waiting = Waiting { cancelled, malformed: self.malformed, ..Waiting::default() };
+        // What is sent after a server died may find nobody who reads it.
+        let mut unread = BTreeSet::new();
         for nth in 0..WINDOW {
             self.last += 1;
             let id = self.last;
@@ -115,6 +121,9 @@ impl Session {
                     waiting.open.insert(id, (deed, word));
                 }
             }
+            if fatal && nth > WINDOW / 2 {
+                unread.insert(id);
+            }
         }
         let until = Instant::now() + PATIENCE;
         // Of a session that ends everything is read.
@@ -125,12 +134,14 @@ impl Session {
             }
         }
         for (id, (deed, _)) in waiting.open {
+            if unread.contains(&id) {
+                ledger.ended(HOW, deed, Outcome::Dropped);
+                continue;
+            }
             ledger.trouble(HOW, deed, Outcome::Lost, &format!("no answer to {id}"));
         }
         self.cancelled = waiting.cancelled;
-        for _ in 0..waiting.malformed {
-            ledger.ended(HOW, Deed::Malformed, Outcome::Dropped);
-        }
+        self.malformed = waiting.malformed;
     }
 }
 

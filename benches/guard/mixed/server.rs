@@ -17,11 +17,12 @@ use serde_json::{Value, json};
 /// How late a slow answer is.
 const LATE: Duration = Duration::from_millis(20);
 
-/// What is said where nobody asked, every so often.
-const NOISE: [&str; 5] = [
+/// What is said where nobody asked, every so often. A reply under an id that nobody
+/// asked with is left out: where a single request waits, the gate takes it for its
+/// answer, which it refuses (`reply-correlation`, rule `wrong-id`).
+const NOISE: [&str; 4] = [
     "server: ready to serve",
     r#"{"level":"info","msg":"a line of a log"}"#,
-    r#"{"jsonrpc":"2.0","id":999999999,"result":{"content":[{"type":"text","text":"leaked"}]}}"#,
     r#"{"jsonrpc":"2.0","id":"#,
     r#"{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"noise"}}"#,
 ];
