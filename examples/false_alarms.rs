@@ -75,7 +75,8 @@ fn findings(gate: &mut Guarded, tool: &Value) -> Vec<(String, Finding)> {
         [(Direction::Requestward, asked), (Direction::Replyward, answered), (Direction::Requestward, call)]
     {
         let message = Message::new(text.to_string());
-        let passing = Passing { server: &server, direction, message: &message, headers: None, via: None, batched: false };
+        let passing =
+            Passing { server: &server, direction, message: &message, headers: None, via: None, batched: false };
         found.extend(gate.decide(&Event::Passing(passing)).findings);
         let reply = Message::new(r#"{"jsonrpc":"2.0","id":2,"result":{"content":[]}}"#);
         if direction == Direction::Requestward && message.method() == Some("tools/call") {

@@ -2,15 +2,20 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail loudly")]
 
+#[path = "common/lines.rs"]
+mod lines;
+
 use std::{
-    io::{BufRead as _, BufReader, Read as _, Write as _},
+    io::{BufRead as _, BufReader, Write as _},
     path::{Path, PathBuf},
-    process::{Child, ChildStdin, ChildStdout, Command, Stdio},
+    process::{Command, Stdio},
     time::{Duration, Instant},
 };
 
 use serde_json::Value;
 use tempfile::TempDir;
+
+use lines::Session;
 
 const POLICY: &str = r#"schema = 1
 title = "The desk may be read"
@@ -78,10 +83,7 @@ impl Desk {
     }
 
     fn start(&self) -> Session {
-        let mut child = self.command(&["sh", "server.sh", "seen"]).spawn().unwrap();
-        let to = child.stdin.take();
-        let from = BufReader::new(child.stdout.take().unwrap());
-        Session { child, to, from }
+        Session::start(&mut self.command(&["sh", "server.sh", "seen"]))
     }
 
     /// What reached the server.
@@ -103,52 +105,15 @@ impl Desk {
     }
 }
 
-struct Session {
-    child: Child,
-    to: Option<ChildStdin>,
-    from: BufReader<ChildStdout>,
+/// Opens a session and lists.
+fn open(session: &mut Session) -> String {
+    let opened = session.ask(OPENING);
+    session.say(READY);
+    assert!(opened.contains("2025-06-18"), "{opened}");
+    session.ask(LIST)
 }
 
-impl Session {
-    fn say(&mut self, line: &str) {
-        let to = self.to.as_mut().unwrap();
-        writeln!(to, "{line}").unwrap();
-        to.flush().unwrap();
-    }
-
-    fn hear(&mut self) -> String {
-        let mut line = String::new();
-        self.from.read_line(&mut line).unwrap();
-        line.trim_end_matches('\n').to_owned()
-    }
-
-    fn ask(&mut self, line: &str) -> String {
-        self.say(line);
-        self.hear()
-    }
-
-    fn open(&mut self) -> String {
-        let opened = self.ask(OPENING);
-        self.say(READY);
-        assert!(opened.contains("2025-06-18"), "{opened}");
-        self.ask(LIST)
-    }
-
-    /// Closes; what was still said, the exit code, and standard error.
-    fn close(mut self) -> (String, i32, String) {
-        drop(self.to.take());
-        self.rest()
-    }
-
-    fn rest(mut self) -> (String, i32, String) {
-        let (mut said, mut complained) = (String::new(), String::new());
-        self.from.read_to_string(&mut said).unwrap();
-        self.child.stderr.take().unwrap().read_to_string(&mut complained).unwrap();
-        (said, self.child.wait().unwrap().code().unwrap(), complained)
-    }
-}
-
-fn lines(path: &Path) -> Vec<String> {
+fn lines_of(path: &Path) -> Vec<String> {
     std::fs::read_to_string(path).unwrap().split_inclusive('\n').map(str::to_owned).collect()
 }
 
@@ -156,7 +121,7 @@ fn lines(path: &Path) -> Vec<String> {
 fn honest_messages_pass_byte_for_byte_and_the_wire_is_all_that_is_said() {
     let desk = Desk::new(&[]);
     let mut session = desk.start();
-    session.open();
+    open(&mut session);
     let heard = session.ask(&call(3, "read"));
     assert_eq!(
         heard,
@@ -172,7 +137,7 @@ fn honest_messages_pass_byte_for_byte_and_the_wire_is_all_that_is_said() {
 fn a_tool_that_is_not_allowed_is_neither_listed_nor_reached() {
     let desk = Desk::new(&[]);
     let mut session = desk.start();
-    let listed = session.open();
+    let listed = open(&mut session);
     assert!(listed.contains("\"read\"") && !listed.contains("burn"), "{listed}");
     let refused: Value = serde_json::from_str(&session.ask(&call(7, "burn"))).unwrap();
     assert_eq!((&refused["id"], &refused["error"]["data"]["check"]), (&7.into(), &"tool-allowlist".into()));
@@ -185,7 +150,7 @@ fn a_tool_that_is_not_allowed_is_neither_listed_nor_reached() {
 fn observing_lets_pass_and_says_what_would_have_been_done() {
     let desk = Desk::new(&["--observe", "--audit", "log"]);
     let mut session = desk.start();
-    assert!(session.open().contains("burn"));
+    assert!(open(&mut session).contains("burn"));
     assert!(session.ask(&call(7, "burn")).contains("result"));
     assert_eq!(session.close().1, 0);
     assert!(desk.seen().contains("burn"));
@@ -209,7 +174,7 @@ fn observing_lets_pass_and_says_what_would_have_been_done() {
 fn the_last_reply_is_delivered_after_standard_input_closed() {
     let desk = Desk::new(&[]);
     let mut session = desk.start();
-    session.open();
+    open(&mut session);
     session.say(&call(3, "slow"));
     session.say(&call(4, "read"));
     let (said, code, _) = session.close();
@@ -222,7 +187,7 @@ fn the_last_reply_is_delivered_after_standard_input_closed() {
 fn who_waits_when_the_server_dies_is_told_and_the_code_is_the_servers() {
     let desk = Desk::new(&[]);
     let mut session = desk.start();
-    session.open();
+    open(&mut session);
     session.say(&call(3, "slow"));
     session.say(r#"{"jsonrpc":"2.0","id":4,"method":"die"}"#);
     let (said, code, _) = session.rest();
@@ -278,6 +243,33 @@ fn a_flood_in_both_directions_gets_through() {
     assert!(count > 0);
 }
 
+/// The most memory that a process ever had, in bytes.
+#[cfg(target_os = "linux")]
+fn peak(pid: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() << 10
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_client_that_does_not_read_holds_up_its_server_and_fills_no_memory() {
+    let desk = Desk::new(&[]);
+    // 600 MB, in lines of 1.5 MB.
+    let script = r#"line=$(printf '{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"%01500000d"}}' 0)
+        n=0; while [ $n -lt 400 ]; do n=$((n+1)); printf '%s\n' "$line"; done; touch done; cat > /dev/null"#;
+    let mut session = Session::start(&mut desk.command(&["sh", "-c", script]));
+    // It would be done by then if somebody kept it all.
+    let until = Instant::now() + Duration::from_secs(5);
+    while !desk.path("done").exists() && Instant::now() < until {
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let peak = peak(session.child.id());
+    assert!(!desk.path("done").exists() && peak < 256 << 20, "{peak}");
+    session.child.kill().unwrap();
+    session.child.wait().unwrap();
+}
+
 #[test]
 fn the_environment_is_the_hosts_without_what_looks_like_a_credential() {
     let desk = Desk::new(&[]);
@@ -320,7 +312,7 @@ fn the_log_holds_no_payload_and_every_change_to_it_is_found() {
     let desk = Desk::new(&["--audit", "log"]);
     for _ in 0..2 {
         let mut session = desk.start();
-        session.open();
+        open(&mut session);
         session.ask(&call(3, "read"));
         session.ask(&call(4, "burn"));
         session.ask(r#"{"jsonrpc":"2.0","id":"my marzipan","method":"tools/call","params":{"name":"a marzipan","arguments":{}}}"#);
@@ -338,7 +330,7 @@ fn the_log_holds_no_payload_and_every_change_to_it_is_found() {
     assert!(code == 0 && said.contains("intact"), "{said}");
     let kept = log.last().unwrap()["hash"].as_str().unwrap().to_owned();
 
-    let whole = lines(&desk.path("log"));
+    let whole = lines_of(&desk.path("log"));
     let tampered = |change: &dyn Fn(&mut Vec<String>), said: &str| {
         let mut lines = whole.clone();
         change(&mut lines);

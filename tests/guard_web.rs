@@ -2,11 +2,13 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail loudly")]
 
+#[path = "common/http.rs"]
+mod http;
+
 use std::{
-    fmt::Write as _,
-    io::{BufRead as _, BufReader, Read as _, Write as _},
+    io::Write as _,
     net::{TcpListener, TcpStream},
-    process::{Child, Command, Stdio},
+    process::Command,
     sync::{
         Arc, Mutex,
         atomic::{AtomicUsize, Ordering},
@@ -15,6 +17,8 @@ use std::{
 
 use serde_json::Value;
 use tempfile::TempDir;
+
+use http::{Listening, Said};
 
 const POLICY: &str = r#"schema = 1
 title = "The desk may be read"
@@ -26,43 +30,6 @@ allow = ["read"]
 const OPENING: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"host","version":"1"}}}"#;
 const READY: &str = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
 const LIST: &str = r#"{"jsonrpc":"2.0","id":2,"method":"tools/list"}"#;
-
-/// One side's view of a message: the first line, the headers, the body.
-struct Said {
-    first: String,
-    headers: Vec<(String, String)>,
-    body: String,
-}
-
-impl Said {
-    fn read(stream: &TcpStream) -> Option<Self> {
-        let mut reader = BufReader::new(stream);
-        let mut line = || {
-            let mut line = String::new();
-            reader.read_line(&mut line).unwrap();
-            line.trim_end().to_owned()
-        };
-        let first = line();
-        let mut headers = Vec::new();
-        loop {
-            let text = line();
-            let Some((name, value)) = text.split_once(':') else { break };
-            headers.push((name.to_ascii_lowercase(), value.trim().to_owned()));
-        }
-        let length = headers.iter().find(|(name, _)| name == "content-length").map_or("0", |(_, value)| value);
-        let mut body = vec![0; length.parse().unwrap()];
-        reader.read_exact(&mut body).unwrap();
-        (!first.is_empty()).then(|| Self { first, headers, body: String::from_utf8(body).unwrap() })
-    }
-
-    fn header(&self, name: &str) -> Option<&str> {
-        self.headers.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
-    }
-
-    fn status(&self) -> u16 {
-        self.first.split(' ').nth(1).unwrap().parse().unwrap()
-    }
-}
 
 /// How a server names its sessions.
 #[derive(Clone, Copy)]
@@ -132,14 +99,7 @@ fn serve(mut stream: &TcpStream, seen: &Mutex<Vec<String>>, opened: &AtomicUsize
 
 struct Guard {
     folder: TempDir,
-    child: Child,
-    at: String,
-}
-
-impl Drop for Guard {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-    }
+    listening: Listening,
 }
 
 impl Guard {
@@ -148,24 +108,12 @@ impl Guard {
         std::fs::write(folder.path().join("policy.toml"), POLICY).unwrap();
         let mut command = Command::new(env!("CARGO_BIN_EXE_gateproof"));
         command.current_dir(folder.path()).args(["guard", "--policy", "policy.toml", "--audit", "log"]);
-        command.args(["--listen", "127.0.0.1:0", "--upstream", upstream]).stdin(Stdio::null()).stderr(Stdio::piped());
-        let mut child = command.spawn().unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stderr.take().unwrap()).read_line(&mut line).unwrap();
-        let at = line.trim().strip_prefix("listening on http://").unwrap().strip_suffix("/mcp").unwrap().to_owned();
-        Self { folder, child, at }
+        let listening = Listening::start(command.args(["--listen", "127.0.0.1:0", "--upstream", upstream]));
+        Self { folder, listening }
     }
 
     fn ask(&self, verb: &str, headers: &[(&str, &str)], body: &str) -> Said {
-        let mut stream = TcpStream::connect(&self.at).unwrap();
-        let mut text = format!("{verb} /mcp HTTP/1.1\r\nhost: {}\r\nconnection: close\r\n", self.at);
-        text.push_str("content-type: application/json\r\naccept: application/json, text/event-stream\r\n");
-        for (name, value) in headers {
-            write!(text, "{name}: {value}\r\n").unwrap();
-        }
-        write!(text, "content-length: {}\r\n\r\n{body}", body.len()).unwrap();
-        stream.write_all(text.as_bytes()).unwrap();
-        Said::read(&stream).unwrap()
+        self.listening.ask(verb, headers, body)
     }
 
     /// Opens a session; its id, where the server gives one.
@@ -182,13 +130,8 @@ impl Guard {
     }
 
     /// Ends it by a signal; the exit code, and what the log's check says.
-    fn end(mut self) -> (Option<i32>, String) {
-        assert!(Command::new("kill").args(["-TERM", &self.child.id().to_string()]).status().unwrap().success());
-        let code = self.child.wait().unwrap().code();
-        let mut command = Command::new(env!("CARGO_BIN_EXE_gateproof"));
-        let output =
-            command.current_dir(self.folder.path()).args(["guard", "audit", "verify", "log"]).output().unwrap();
-        (code, String::from_utf8([output.stdout, output.stderr].concat()).unwrap())
+    fn end(self) -> (Option<i32>, String) {
+        self.listening.end(self.folder.path())
     }
 }
 

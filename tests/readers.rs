@@ -94,8 +94,8 @@ fn damaged(text: &[u8], damages: &[Damage]) -> Vec<u8> {
 
 /// Any bytes, or traffic that was damaged.
 fn hostile() -> impl Strategy<Value = Vec<u8>> {
-    let mutated = (0..TRAFFIC.len(), vec(damage(), 0..4))
-        .prop_map(|(nth, damages)| damaged(TRAFFIC[nth].as_bytes(), &damages));
+    let mutated =
+        (0..TRAFFIC.len(), vec(damage(), 0..4)).prop_map(|(nth, damages)| damaged(TRAFFIC[nth].as_bytes(), &damages));
     let framed = "[a:é \r\n\u{feff}]{0,40}".prop_map(String::into_bytes);
     prop_oneof![2 => mutated, 1 => vec(any::<u8>(), 0..64), 1 => framed]
 }

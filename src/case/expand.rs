@@ -93,9 +93,10 @@ fn variant(
     let body: CaseFile = toml::Value::Table(filled)
         .try_into()
         .map_err(|error: toml::de::Error| source.error(&[], format!("the variant {id}: {}", error.message())))?;
-    let pieces = body.servers.iter().flat_map(|server| {
-        server.greeting.iter().chain(server.faults.iter().flat_map(|fault| &fault.wire))
-    });
+    let pieces = body
+        .servers
+        .iter()
+        .flat_map(|server| server.greeting.iter().chain(server.faults.iter().flat_map(|fault| &fault.wire)));
     if let Some(problem) = pieces.filter_map(|piece| piece.problem(false)).next() {
         return Err(source.error(&[Step::Key("servers")], format!("the variant {id}: {problem}")));
     }

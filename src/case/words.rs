@@ -3,8 +3,8 @@
 use std::fmt;
 
 use super::{
-    Case, End, Fault, Launch, LaunchedAs, Mutation, Overlay, Piece, Predicate, Refusal, ReplyWants, Seen, Stage, StateIs, Step,
-    Until, Verb, labels,
+    Case, End, Fault, Launch, LaunchedAs, Mutation, Overlay, Piece, Predicate, Refusal, ReplyWants, Seen, Stage,
+    StateIs, Step, Until, Verb, labels,
 };
 
 /// The longest text that is quoted whole.

@@ -165,8 +165,7 @@ impl Server {
                 self.face.record(Direction::Replyward, Message::new(said.bytes), dress.clone());
             }
             let writes = said.writes.unwrap_or_default();
-            let writes: Vec<_> =
-                if is_framed { writes } else { writes.iter().map(|bytes| chunk(bytes)).collect() };
+            let writes: Vec<_> = if is_framed { writes } else { writes.iter().map(|bytes| chunk(bytes)).collect() };
             own.write_each(&writes).await?;
             if said.end.is_some() {
                 own.shutdown().await?;

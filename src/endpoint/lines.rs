@@ -129,9 +129,7 @@ impl Mouth {
             }
             let carrier = match said.writes {
                 None => Carrier::Line,
-                Some(writes) => {
-                    Carrier::Exact(Arc::new(Exact { writes, verb: Verb::Post, headers: Headers::new() }))
-                }
+                Some(writes) => Carrier::Exact(Arc::new(Exact { writes, verb: Verb::Post, headers: Headers::new() })),
             };
             // Who listens no more may still ask.
             let _ = outgoing.send(Frame { exchange: Exchange::NONE, carrier, body: said.bytes }).await;

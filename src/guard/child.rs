@@ -38,7 +38,8 @@ impl Child {
         let group = process.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw).ok_or_else(missing)?;
         let stdin = process.stdin.take().ok_or_else(missing)?;
         let stdout = process.stdout.take().ok_or_else(missing)?;
-        Ok((Self { process, group, ended: None }, stdio::over(stdout, stdin)))
+        let connection = stdio::over(stdout, stdin);
+        Ok((Self { process, group, ended: None }, connection))
     }
 
     /// Waits until it has ended by itself, and ends the rest of its group: what

@@ -1,16 +1,24 @@
 //! A guard between a client and a server that both speak in lines.
 
-use std::{future::Future, pin::pin, time::Duration};
+use std::{
+    future::Future,
+    pin::pin,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 use tokio::{
     sync::{mpsc, watch},
+    task::JoinHandle,
     time::{sleep, timeout},
 };
 
-use super::{Broken, Child, Watch, child::code};
+use super::{Broken, Child, Gated, Hub, Watch, child::code};
 use crate::{
-    protocol::{REFUSED, ServerName, error_reply},
-    relay::{Exchanges, SharedGate, pump},
+    protocol::{REFUSED, error_reply},
     transport::{Close, Connection, Exchange, Frame, Tasks},
 };
 
@@ -18,7 +26,7 @@ use crate::{
 pub(super) const CLOSED: &str = "the gate failed and closed the session; nothing passes any more";
 
 /// The same, when the server has ended.
-const UNANSWERED: &str = "the server ended before it answered";
+pub(super) const UNANSWERED: &str = "the server ended before it answered";
 
 /// How long a session takes to end.
 #[derive(Clone, Copy, Debug)]
@@ -41,49 +49,74 @@ impl Default for Manner {
 pub enum Outcome {
     /// In order; the server's exit code, or 0 where it had to be told to end.
     Ended(u8),
+    /// Whoever served it went away before the client did.
+    Gone,
     /// The client's side broke; says how.
     Client(String),
     /// The gate broke, and everything was refused from there on.
     Broken(Broken),
 }
 
+/// Whoever answers a client that speaks in lines: the gate is behind it.
+#[derive(Debug)]
+pub enum Server {
+    /// One child process.
+    Child(Gated, Box<(Child, Connection)>),
+    /// One over HTTP, at this URL.
+    Url(Gated, String),
+    /// Several.
+    Hub(Hub),
+}
+
+impl Server {
+    /// Begins to answer the client; what it ends with, and the process that is
+    /// waited for.
+    fn start(self, client: Connection) -> (JoinHandle<()>, Option<Child>) {
+        match self {
+            Self::Child(gated, ends) => {
+                let (child, upstream) = *ends;
+                (gated.before(client, upstream), Some(child))
+            }
+            Self::Url(gated, url) => (tokio::spawn(gated.reach(client, url)), None),
+            Self::Hub(hub) => (tokio::spawn(hub.serve(client)), None),
+        }
+    }
+}
+
 /// Serves one session until the client closes, the server ends, `stop` resolves
-/// or the gate breaks. The server's opening has been decided.
+/// or the gate breaks. The server's opening has been decided; `watch` is told
+/// whoever waits.
 pub async fn serve(
-    gate: SharedGate,
     watch: &Watch,
-    server: ServerName,
     client: Connection,
-    (mut child, upstream): (Child, Connection),
+    server: Server,
     stop: impl Future<Output = ()>,
     manner: Manner,
 ) -> Outcome {
     let Connection { outgoing: to_client, incoming, close, tasks } = client;
     let (tapped, from_tap) = mpsc::channel(1);
     let (cut, cutting) = watch::channel(false);
-    let mut tapping = tokio::spawn(tap(incoming, tapped, cutting));
-    let downstream = Connection {
-        outgoing: to_client.clone(),
-        incoming: from_tap,
-        close: std::sync::Arc::default(),
-        tasks: Tasks::default(),
-    };
-    let mut pumping = tokio::spawn(pump(Exchanges::new(gate, server), downstream, upstream));
+    let closed = Arc::<AtomicBool>::default();
+    let mut tapping = tokio::spawn(tap(incoming, tapped, cutting, Arc::clone(&closed)));
+    let downstream =
+        Connection { outgoing: to_client.clone(), incoming: from_tap, close: Arc::default(), tasks: Tasks::default() };
+    let (mut serving, mut child) = server.start(downstream);
     let mut stop = pin!(stop);
 
     let mut asked = false;
     tokio::select! {
         () = watch.breaks() => {}
-        _ = &mut pumping => {}
-        _ = child.wait() => {}
+        // It ends with its client too, and then may be seen to first.
+        _ = &mut serving => asked = closed.load(Ordering::SeqCst),
+        () = ended(child.as_mut()) => {}
         // Nobody reads what is said any more, whoever still holds the other end.
         () = to_client.closed() => asked = true,
         _ = &mut tapping => {
             asked = true;
             tokio::select! {
                 () = watch.settled() => {}
-                _ = &mut pumping => {}
-                _ = child.wait() => {}
+                _ = &mut serving => {}
+                () = ended(child.as_mut()) => {}
                 () = &mut stop => {}
                 () = sleep(manner.patience) => {}
             }
@@ -93,32 +126,35 @@ pub async fn serve(
             cut.send_replace(true);
             tokio::select! {
                 () = watch.settled() => {}
-                _ = &mut pumping => {}
-                _ = child.wait() => {}
+                _ = &mut serving => {}
+                () = ended(child.as_mut()) => {}
                 () = sleep(manner.grace) => {}
             }
         }
     }
-    // Its standard input closes when the pump sees the end of the tap, or is gone.
+    // The server's standard input closes when the end of the tap is seen, or is gone.
     cut.send_replace(true);
     if watch.broken().is_some() {
-        pumping.abort();
+        serving.abort();
     }
-    let status = child.end(manner.grace).await;
+    let status = match &mut child {
+        Some(child) => Some(child.end(manner.grace).await),
+        None => None,
+    };
     // What it said before it ended is still on its way.
-    if !pumping.is_finished() && timeout(manner.grace, &mut pumping).await.is_err() {
-        pumping.abort();
-        let _ = pumping.await;
+    if !serving.is_finished() && timeout(manner.grace, &mut serving).await.is_err() {
+        serving.abort();
+        let _ = serving.await;
     }
     let broken = watch.broken();
     let why = if broken.is_some() { CLOSED } else { UNANSWERED };
     let told = async {
-        for id in watch.waiting() {
+        for (server, id) in watch.waiting() {
             let reply = error_reply(Some(&id), REFUSED, why, None);
             if to_client.send(Frame::line(Exchange::NONE, reply)).await.is_err() {
                 break;
             }
-            watch.over(&id);
+            watch.over(&server, &id);
         }
     };
     // A client that doesn't read holds nothing up for ever.
@@ -127,19 +163,38 @@ pub async fn serve(
     match (broken, close.get(), status) {
         (Some(broken), ..) => Outcome::Broken(broken),
         (None, Some(Close::Broken(why)), _) => Outcome::Client(why.clone()),
-        (None, _, Ok(status)) => Outcome::Ended(code(status, asked)),
-        (None, _, Err(error)) => Outcome::Client(format!("the server can't be waited for: {error}")),
+        (None, _, Some(Ok(status))) => Outcome::Ended(code(status, asked)),
+        (None, _, Some(Err(error))) => Outcome::Client(format!("the server can't be waited for: {error}")),
+        (None, _, None) if asked => Outcome::Ended(0),
+        (None, _, None) => Outcome::Gone,
+    }
+}
+
+/// Waits for the process to end, where there is one.
+async fn ended(child: Option<&mut Child>) {
+    match child {
+        Some(child) => drop(child.wait().await),
+        None => std::future::pending().await,
     }
 }
 
 /// Hands on what the client says, until it ends or is cut off.
-async fn tap(mut incoming: mpsc::Receiver<Frame>, on: mpsc::Sender<Frame>, mut cutting: watch::Receiver<bool>) {
+/// `closed` is set before whoever is spoken to can notice.
+async fn tap(
+    mut incoming: mpsc::Receiver<Frame>,
+    on: mpsc::Sender<Frame>,
+    mut cutting: watch::Receiver<bool>,
+    closed: Arc<AtomicBool>,
+) {
     loop {
         let frame = tokio::select! {
             frame = incoming.recv() => frame,
             _ = cutting.wait_for(|cut| *cut) => None,
         };
-        let Some(frame) = frame else { return };
+        let Some(frame) = frame else {
+            closed.store(true, Ordering::SeqCst);
+            return;
+        };
         // While this waits the session is held up by the server, or over.
         let sent = tokio::select! {
             sent = on.send(frame) => sent.is_ok(),
@@ -153,7 +208,7 @@ async fn tap(mut incoming: mpsc::Receiver<Frame>, on: mpsc::Sender<Frame>, mut c
 
 /// A gate that fails when it meets a word, watched.
 #[cfg(test)]
-pub(super) fn fragile(watch: &Watch) -> SharedGate {
+pub(super) fn fragile(watch: &Watch) -> crate::relay::SharedGate {
     use crate::gate::{Event, Gate, Naive, Ruling};
 
     #[derive(Debug)]
@@ -169,7 +224,7 @@ pub(super) fn fragile(watch: &Watch) -> SharedGate {
     }
 
     let watch = watch.clone();
-    SharedGate::new(move || Box::new(super::Watched::new(Box::new(Fragile(Naive)), watch.clone(), None)))
+    crate::relay::SharedGate::new(move || Box::new(super::Watched::new(Box::new(Fragile(Naive)), watch.clone(), None)))
 }
 
 #[cfg(test)]
@@ -178,7 +233,7 @@ mod tests {
 
     use super::*;
     use crate::{
-        protocol::{Id, Message},
+        protocol::{Id, Message, ServerName},
         transport::pair,
     };
 
@@ -194,8 +249,9 @@ mod tests {
             host.outgoing.send(Frame::line(Exchange::NONE, *line)).await.unwrap();
         }
         let manner = Manner { grace: Duration::from_secs(5), patience: Duration::from_secs(60) };
-        let server = ServerName::new("desk");
-        let outcome = serve(gate, &watch, server, client, child, std::future::pending(), manner).await;
+        let gated = Gated { gate, server: ServerName::new("desk"), asks: None };
+        let server = Server::Child(gated, Box::new(child));
+        let outcome = serve(&watch, client, server, std::future::pending(), manner).await;
         let mut heard = Vec::new();
         while let Some(frame) = host.incoming.recv().await {
             heard.push(Message::new(frame.body));

@@ -1,12 +1,12 @@
 //! What a guard's parts share: who waits for an answer, and whether the gate broke.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use tokio::sync::watch;
 
 use crate::{
     gate::{Decision, Event, Passing},
-    protocol::{Direction, Id, Message, Shape},
+    protocol::{Direction, Id, Message, ServerName, Shape},
 };
 
 use super::audit::plain;
@@ -22,6 +22,9 @@ pub enum Broken {
     Unlogged(String),
 }
 
+/// How many calls without a consent are remembered until somebody asks about them.
+const UNCONSENTED: usize = 256;
+
 /// A request of the client's that was forwarded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Asked {
@@ -31,7 +34,10 @@ pub(super) struct Asked {
 
 #[derive(Debug, Default)]
 struct State {
-    waiting: BTreeMap<Id, Asked>,
+    /// By server, since each has its own ids.
+    waiting: BTreeMap<(ServerName, Id), Asked>,
+    /// Requests that were refused for want of a consent, and nothing else.
+    unconsented: BTreeSet<(ServerName, Id)>,
     broken: Option<Broken>,
 }
 
@@ -46,8 +52,8 @@ impl Default for Watch {
 }
 
 impl Watch {
-    /// The requests that wait for an answer.
-    pub fn waiting(&self) -> Vec<Id> {
+    /// The requests that wait for an answer, with whose it is to give.
+    pub fn waiting(&self) -> Vec<(ServerName, Id)> {
         self.0.borrow().waiting.keys().cloned().collect()
     }
 
@@ -75,43 +81,65 @@ impl Watch {
         });
     }
 
+    /// A call was refused for want of a consent alone, where somebody asks for it.
+    pub(super) fn lacks_consent(&self, server: &ServerName, id: &Id) {
+        self.0.send_modify(|state| {
+            // Those of a batch are never asked about.
+            if state.unconsented.len() >= UNCONSENTED {
+                state.unconsented.pop_first();
+            }
+            state.unconsented.insert((server.clone(), id.clone()));
+        });
+    }
+
+    /// Whether a call was, which is said once.
+    pub(super) fn lacked_consent(&self, server: &ServerName, id: &Id) -> bool {
+        let key = (server.clone(), id.clone());
+        self.0.send_if_modified(|state| state.unconsented.remove(&key))
+    }
+
     /// What a message answers.
     pub(super) fn asked(&self, event: &Event<'_>) -> Option<Asked> {
         let Event::Passing(Passing { direction: Direction::Replyward, message, .. }) = event else { return None };
         let id = message.id().filter(|_| message.shape() == Shape::Response)?;
-        self.0.borrow().waiting.get(id).cloned()
+        self.0.borrow().waiting.get(&(event.server().clone(), id.clone())).cloned()
     }
 
     /// A request came in that nobody will answer but the guard.
     pub(super) fn came(&self, event: &Event<'_>) {
         let Event::Passing(Passing { direction: Direction::Requestward, message, .. }) = event else { return };
         if let Some(id) = message.id().filter(|_| message.shape() == Shape::Request) {
-            self.0.send_modify(|state| {
-                state.waiting.entry(id.clone()).or_default();
-            });
+            self.waits(event.server(), id);
         }
+    }
+
+    /// Somebody waits for an answer under this id.
+    pub(super) fn waits(&self, server: &ServerName, id: &Id) {
+        self.0.send_modify(|state| {
+            state.waiting.entry((server.clone(), id.clone())).or_default();
+        });
     }
 
     /// An event was decided over.
     pub(super) fn decided(&self, event: &Event<'_>, decision: &Decision) {
         if let Event::Unanswered(unanswered) = event {
-            self.over(unanswered.id);
+            self.over(event.server(), unanswered.id);
         }
-        let Event::Passing(Passing { direction, message, .. }) = event else { return };
+        let Event::Passing(Passing { server, direction, message, .. }) = event else { return };
         let refused = matches!(decision, Decision::Refuse { .. });
         match (direction, message.shape()) {
             (Direction::Requestward, Shape::Request) if !refused => {
                 if let Some(id) = message.id() {
                     let asked = Asked { method: message.method().map(plain), tool: message.called_tool().map(plain) };
                     self.0.send_modify(|state| {
-                        state.waiting.insert(id.clone(), asked);
+                        state.waiting.insert(((*server).clone(), id.clone()), asked);
                     });
                 }
             }
             // A server need not answer what was cancelled.
             (Direction::Requestward, Shape::Notification) if message.method() == Some("notifications/cancelled") => {
                 if let Some(id) = message.params().and_then(|params| params.member("requestId")).and_then(Id::of) {
-                    self.over(&id);
+                    self.over(server, &id);
                 }
             }
             (Direction::Replyward, Shape::Request) => {}
@@ -119,13 +147,13 @@ impl Watch {
                 // It may answer another request than the one that it came for.
                 Decision::Refuse { reply: Some(reply), .. } => {
                     if let Some(id) = Message::new(reply.clone()).id() {
-                        self.over(id);
+                        self.over(server, id);
                     }
                 }
                 Decision::Refuse { reply: None, .. } => {}
                 _ => {
                     if let Some(id) = message.id().filter(|_| shape == Shape::Response) {
-                        self.over(id);
+                        self.over(server, id);
                     }
                 }
             },
@@ -133,7 +161,8 @@ impl Watch {
         }
     }
 
-    pub(super) fn over(&self, id: &Id) {
-        self.0.send_if_modified(|state| state.waiting.remove(id).is_some());
+    /// Nobody waits for an answer under this id any more.
+    pub(super) fn over(&self, server: &ServerName, id: &Id) {
+        self.0.send_if_modified(|state| state.waiting.remove(&(server.clone(), id.clone())).is_some());
     }
 }

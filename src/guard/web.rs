@@ -6,61 +6,77 @@
 //! server answers it with. Clients of a server that gives none are told apart by
 //! the headers that name principals, and those who send the same share a session.
 
+mod session;
+
 use std::{
     collections::{BTreeMap, HashMap},
     future::Future,
     pin::pin,
-    sync::Arc,
     time::Duration,
 };
 
 use bytes::Bytes;
 use tokio::sync::mpsc;
 
-use super::{Broken, Watch, line::CLOSED};
+use self::session::{Asked, Session};
+use super::{Broken, Gated, Watch, line::CLOSED, lobby::SESSION};
 use crate::{
-    protocol::{Message, REFUSED, ServerName, Shape, error_reply},
-    relay::{Exchanges, SharedGate, pump},
+    protocol::{Message, REFUSED, Shape, error_reply},
     transport::{Carrier, Connection, Exchange, Form, Frame, Headers, Tasks, Verb, header, http, pair},
 };
 
 /// How long clients may take to read their last answers.
 const FLUSH: Duration = Duration::from_millis(1500);
 
-/// The header that names a session.
-const SESSION: &str = "mcp-session-id";
-
 /// A gate for one session, made ready and opened.
 #[derive(Debug)]
 pub struct Opened {
     /// The gate.
-    pub gate: SharedGate,
+    pub gated: Gated,
     /// What it says of itself.
     pub watch: Watch,
+    /// Whom it stands before.
+    pub upstream: Upstream,
+}
+
+/// Whom a session's gate stands before.
+#[derive(Debug)]
+pub enum Upstream {
+    /// A server at a URL.
+    Url(String),
+    /// One that takes HTTP requests here ([`lobby`](super::lobby)), started for this session alone.
+    Here(Connection),
 }
 
 /// How clients are served.
 #[derive(Clone, Debug)]
 pub struct Web {
-    /// Whose gate it is.
-    pub server: ServerName,
-    /// Where the server is.
-    pub upstream: String,
     /// The headers, in lower case, that name principals.
     pub principals: Vec<String>,
+    /// Whether every session is given an id. Whoever names none then has none.
+    pub ids: bool,
     /// How many sessions there may be; the one that was idle longest makes room.
     pub most: usize,
     /// How long answers are waited for at the end.
     pub grace: Duration,
 }
 
+/// Why a session is not opened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unopened {
+    /// The server can't be reached, or may not be: what whoever asked is told.
+    Refused(String),
+    /// The gate broke, and nothing may pass any more.
+    Broken(Broken),
+}
+
 /// Opens and closes sessions, by their numbers from 1.
 pub trait Host {
-    /// A gate for a new session, or what to tell whoever asked for it.
+    /// A gate for a new session.
     ///
     /// # Errors
-    /// With plain words, where the gate doesn't let the server be reached.
-    fn open(&mut self, number: u64) -> Result<Opened, String>;
+    /// Where there is none, with why.
+    fn open(&mut self, number: u64) -> Result<Opened, Unopened>;
 
     /// A session is over.
     ///
@@ -69,30 +85,11 @@ pub trait Host {
     fn close(&mut self, number: u64, failed: bool) -> Result<(), Broken>;
 }
 
-#[derive(Debug)]
-struct Session {
-    to_gate: mpsc::Sender<Frame>,
-    principal: Vec<(String, String)>,
-    id: Option<String>,
-    /// What waits for an answer, with the message that asks.
-    open: BTreeMap<Exchange, (Verb, Bytes)>,
-    /// The exchange that opens the session, until it is answered.
-    opening: Option<Exchange>,
-    /// Counts up with every request.
-    used: u64,
-    _tasks: Tasks,
-}
-
-impl Session {
-    /// Whether its client waits for an answer that will come; a stream is none.
-    fn is_awaited(&self) -> bool {
-        self.open.values().any(|(verb, _)| *verb != Verb::Get)
-    }
-}
-
 /// What a session's tasks say.
 enum Said {
     Frame(Frame),
+    /// Whoever served it is gone.
+    Over,
     Broken(Broken),
 }
 
@@ -179,6 +176,9 @@ impl<H: Host> Front<'_, H> {
                 // Tells an honest client to begin afresh.
                 None => return self.refuse(&frame, 404, "there is no such session").await,
             },
+            None if self.web.ids && !begins(&frame) => {
+                return self.refuse(&frame, 400, "the request names no session; open one with initialize").await;
+            }
             None => match self.sessionless(&frame, headers) {
                 Some(number) => number,
                 None => match self.begin(&frame, principal(&self.web.principals, headers)).await? {
@@ -190,8 +190,8 @@ impl<H: Host> Front<'_, H> {
         self.clock += 1;
         let Some(session) = self.sessions.get_mut(&number) else { return Ok(()) };
         session.used = self.clock;
-        session.open.insert(frame.exchange, (verb, frame.body.clone()));
-        if session.to_gate.try_send(frame.clone()).is_err() {
+        let on = session.ask(&frame, verb);
+        if session.to_gate.try_send(on).is_err() {
             session.open.remove(&frame.exchange);
             // Its queue is full: others are not held up for it.
             return self.refuse(&frame, 503, "the session has too many requests that wait").await;
@@ -207,7 +207,7 @@ impl<H: Host> Front<'_, H> {
         };
         // A session that begins, or ends, does so without the one who asked for it.
         let settles = session.opening == Some(exchange)
-            || session.open.get(&exchange).is_some_and(|(verb, _)| *verb == Verb::Delete);
+            || session.open.get(&exchange).is_some_and(|asked| asked.verb == Verb::Delete);
         if !settles {
             session.open.remove(&exchange);
             let to_gate = session.to_gate.clone();
@@ -239,33 +239,35 @@ impl<H: Host> Front<'_, H> {
         }
         self.last += 1;
         let number = self.last;
-        let Opened { gate, watch } = match self.host.open(number) {
+        let Opened { gated, watch, upstream } = match self.host.open(number) {
             Ok(opened) => opened,
-            Err(why) => {
+            Err(Unopened::Refused(why)) => {
                 self.refuse(frame, 502, &why).await?;
                 return Ok(None);
             }
+            Err(Unopened::Broken(broken)) => {
+                self.refuse(frame, 500, CLOSED).await?;
+                return Err(broken);
+            }
         };
-        if let Some(broken) = watch.broken() {
-            self.refuse(frame, 500, CLOSED).await?;
-            return Err(broken);
-        }
-        let exchanges = Exchanges::new(gate, self.web.server.clone());
-        let upstream = http::connect(&self.web.upstream, Arc::new(exchanges.clone()));
         let (near, far) = pair();
+        let serving = match upstream {
+            Upstream::Url(url) => gated.before_url(far, &url),
+            Upstream::Here(server) => gated.before(far, server),
+        };
         let Connection { outgoing: to_gate, incoming: mut from_gate, .. } = near;
         let mut tasks = Tasks::default();
-        tasks.keep(tokio::spawn(pump(exchanges, far, upstream)));
+        tasks.keep(serving);
         let said = self.said.clone();
         tasks.keep(tokio::spawn(async move {
             loop {
                 let next = tokio::select! {
                     biased;
                     () = watch.breaks() => watch.broken().map(Said::Broken),
-                    frame = from_gate.recv() => frame.map(Said::Frame),
+                    frame = from_gate.recv() => Some(frame.map_or(Said::Over, Said::Frame)),
                 };
                 let Some(next) = next else { return };
-                let over = matches!(next, Said::Broken(_));
+                let over = matches!(next, Said::Broken(_) | Said::Over);
                 if said.send((number, next)).await.is_err() || over {
                     return;
                 }
@@ -274,15 +276,16 @@ impl<H: Host> Front<'_, H> {
         let opens = Message::new(frame.body.clone()).method() == Some("initialize");
         let opening = opens.then_some(frame.exchange);
         let open = BTreeMap::new();
-        let session = Session { to_gate, principal, id: None, open, opening, used: self.clock, _tasks: tasks };
+        let session = Session { to_gate, principal, id: None, open, opening, used: self.clock, tasks };
         self.sessions.insert(number, session);
         Ok(Some(number))
     }
 
     /// A session's gate lets something through to its client, or broke.
     async fn heard(&mut self, number: u64, said: Said) -> Result<(), Broken> {
-        let frame = match said {
+        let mut frame = match said {
             Said::Frame(frame) => frame,
+            Said::Over => return self.end(number).await,
             Said::Broken(broken) => return Err(broken),
         };
         let Some(session) = self.sessions.get_mut(&number) else { return Ok(()) };
@@ -301,7 +304,10 @@ impl<H: Host> Front<'_, H> {
                     self.ids.insert(id, number);
                 }
                 // An opening that failed opened nothing.
-                None => over = head.is_none_or(|head| !(200..300).contains(&head.status)),
+                None => {
+                    over = head.is_none_or(|head| !(200..300).contains(&head.status))
+                        || Message::new(frame.body.clone()).error().is_some();
+                }
             }
         }
         let Some(session) = self.sessions.get_mut(&number) else { return Ok(()) };
@@ -309,9 +315,10 @@ impl<H: Host> Front<'_, H> {
             Carrier::Reply { form, .. } => *form != Form::Event,
             Carrier::Line | Carrier::Request { .. } | Carrier::Exact(_) | Carrier::Gone => true,
         };
-        if ends && let Some((verb, _)) = session.open.remove(&frame.exchange) {
+        frame.body = session.restored(&frame);
+        if ends && let Some(asked) = session.open.remove(&frame.exchange) {
             let status = frame.reply_head().map_or(200, |head| head.status);
-            over |= verb == Verb::Delete && matches!(status, 200..300 | 404) && session.id.is_some();
+            over |= asked.verb == Verb::Delete && matches!(status, 200..300 | 404) && session.id.is_some();
         }
         let _ = self.to_clients.send(frame).await;
         if over { self.end(number).await } else { Ok(()) }
@@ -321,9 +328,9 @@ impl<H: Host> Front<'_, H> {
     /// gate sees both.
     async fn reissued(&mut self, number: u64, frame: &Frame) -> Result<(), Broken> {
         let session = self.sessions.get_mut(&number);
-        if let Some((_, asked)) = session.and_then(|session| session.open.remove(&frame.exchange)) {
+        if let Some(asked) = session.and_then(|session| session.open.remove(&frame.exchange)) {
             let why = "the server opened the session under the id of another one";
-            let _ = self.to_clients.send(refusal(frame.exchange, &asked, 502, why)).await;
+            let _ = self.to_clients.send(refusal(frame.exchange, &asked.body, 502, why)).await;
         }
         self.end(number).await
     }
@@ -340,7 +347,7 @@ impl<H: Host> Front<'_, H> {
 
     /// Answers whoever still waits in a session.
     async fn answer(&self, session: &Session, status: u16, why: &str) {
-        for (exchange, (verb, body)) in &session.open {
+        for (exchange, Asked { verb, body, .. }) in &session.open {
             let frame = match verb {
                 Verb::Get => http::end(*exchange),
                 Verb::Post | Verb::Delete => refusal(*exchange, body, status, why),
@@ -363,6 +370,13 @@ impl<H: Host> Front<'_, H> {
             let _ = self.host.close(number, failed);
         }
     }
+}
+
+/// Whether a request needs no session: it opens one, or brings along what a
+/// session would know.
+fn begins(frame: &Frame) -> bool {
+    let message = Message::new(frame.body.clone());
+    message.method() == Some("initialize") || message.is_stateless()
 }
 
 /// An answer of the guard's own.

@@ -7,6 +7,7 @@
 mod jsonrpc;
 pub mod meta;
 mod mirror;
+mod mirrors;
 mod names;
 mod revision;
 mod splice;
@@ -14,6 +15,7 @@ pub mod strict;
 
 pub use jsonrpc::{Envelope, Id, Message, Shape, batch, error_reply};
 pub use mirror::{Mirror, encoded, is_token, stands_for};
+pub use mirrors::Mirrors;
 pub use names::{Direction, Leg, ServerName, ToolName};
 pub use revision::{Era, Revision, UnknownRevision};
 pub use splice::{Splice, apply as apply_splices};

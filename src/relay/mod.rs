@@ -6,9 +6,11 @@
 
 mod batch;
 mod exchanges;
+mod instead;
 mod pump;
 mod shared;
 
 pub use exchanges::Exchanges;
+pub(crate) use pump::next;
 pub use pump::pump;
 pub use shared::SharedGate;

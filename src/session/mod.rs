@@ -3,7 +3,6 @@
 //! The client is careless on purpose: it believes any version, follows any
 //! cursor, and hands everything it receives to a host that does what it reads.
 
-mod mirror;
 mod open;
 mod peer;
 mod play;

@@ -6,14 +6,14 @@ use tokio::time::Instant;
 
 use super::{
     Session, World,
-    mirror::Mirrors,
     peer::{Awaited, Peer, Stateless},
     wire,
 };
 use crate::{
     case::{self, Open, Opening, OwnHeaders, Until},
     protocol::{
-        Era, HEADER_MISMATCH, MISSING_CAPABILITY, Message, Revision, ServerName, UNSUPPORTED_VERSION, strict::Node,
+        Era, HEADER_MISMATCH, MISSING_CAPABILITY, Message, Mirrors, Revision, ServerName, UNSUPPORTED_VERSION,
+        strict::Node,
     },
     transcript::{Answer, Mark, Recorder},
     transport::{Exchange, Headers, Verb},

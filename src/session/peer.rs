@@ -10,10 +10,9 @@ use bytes::Bytes;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-use super::mirror::Mirrors;
 use crate::{
     case::{End, OwnHeaders, Piece, Until},
-    protocol::{Direction, Id, Leg, Message, ServerName, Shape, meta},
+    protocol::{Direction, Id, Leg, Message, Mirrors, ServerName, Shape, meta},
     transcript::{Answer, Crossing, Dress, Event, Recorder},
     transport::{Carrier, Close, Connection, Exact, Exchange, Form, Frame, Headers, Verb, header},
 };

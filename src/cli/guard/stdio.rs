@@ -1,17 +1,15 @@
-//! A guard between standard streams and a child process.
+//! A guard that speaks on standard streams.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::time::Duration;
 
 use super::{
     super::{exit, screen, screen::Screen},
     What,
-    policy::{Enforced, mistake},
+    behind::behind,
+    policy::Enforced,
 };
 use crate::{
-    gate::{Layer, Opening, Reach},
-    guard::{Broken, Child, Outcome, Watch, audit::Ending, serve, told},
-    protocol::{Message, strict::Node},
-    relay::SharedGate,
+    guard::{Broken, Keeper, Outcome, Watch, audit::Ending, serve, told},
     transport::stdio,
 };
 
@@ -19,9 +17,6 @@ use crate::{
 const FLUSH: Duration = Duration::from_secs(2);
 
 pub(super) fn run(what: &What, screen: &Screen) -> Result<u8, u8> {
-    if what.argv.is_empty() {
-        return Err(mistake("which command starts the server? Say it behind --"));
-    }
     let enforced = Enforced::load(what, screen)?;
     quiet();
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
@@ -56,48 +51,26 @@ async fn session(what: &What, enforced: &Enforced) -> u8 {
         Ok(stop) => stop,
         Err(error) => return end(Ending::Unopened, failed(&format!("signals can't be heard: {error}"))),
     };
-    let opening = Opening {
-        server: enforced.server.clone(),
-        reach: Reach::Argv(what.argv.clone()),
-        env: environment(),
-        layer: Layer::User,
-    };
-    let opened = opened(&gate, &opening);
-    if let Some(why) = watch.broken() {
-        return end(Ending::Failed, broken(&why));
-    }
-    let env = match opened {
-        Ok(env) => env,
-        Err(why) => {
-            return end(Ending::Unopened, failed(&format!("{} is not started: {why}", enforced.server)));
+    let (keeper, kept) = Keeper::new(what.manner().grace);
+    let (server, seen) = match behind(&gate, &watch, enforced, &keeper) {
+        _ if watch.broken().is_some() => {
+            return end(Ending::Failed, broken(&watch.broken().unwrap_or(Broken::Panicked)));
         }
+        Ok(ready) => ready,
+        Err(why) => return end(Ending::Unopened, failed(&why)),
     };
-    let child = match Child::spawn(&what.argv, &env) {
-        Ok(child) => child,
-        Err(error) => {
-            let program = what.argv.first().map_or("", String::as_str);
-            let said = format!("{} can't be started: {program}: {error}", enforced.server);
-            return end(Ending::Unopened, failed(&said));
-        }
-    };
+    drop(keeper);
     let (writer, written) = told(tokio::io::stdout());
     let client = stdio::over(tokio::io::stdin(), writer);
-    let outcome = serve(gate, &watch, enforced.server.clone(), client, child, stop, what.manner()).await;
+    let outcome = serve(&seen, client, server, stop, what.manner()).await;
+    kept.all().await;
     let _ = tokio::time::timeout(FLUSH, written).await;
     match outcome {
         Outcome::Ended(code) => end(Ending::Ended, code),
+        Outcome::Gone => end(Ending::Broken, failed("whoever served it has ended")),
         Outcome::Client(why) => end(Ending::Broken, failed(&why)),
         Outcome::Broken(why) => end(Ending::Failed, broken(&why)),
     }
-}
-
-/// This program's environment. Variables that are not Unicode can't be judged,
-/// and are not handed down.
-fn environment() -> BTreeMap<String, String> {
-    let text = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
-        Some((name.into_string().ok()?, value.into_string().ok()?))
-    };
-    std::env::vars_os().filter_map(text).collect()
 }
 
 /// Resolves at the first signal that asks this program to end.
@@ -113,18 +86,6 @@ pub(super) fn stopped() -> std::io::Result<impl Future<Output = ()>> {
             _ = hangup.recv() => {}
         }
     })
-}
-
-/// The environment to start the server with, or the gate's words.
-pub(super) fn opened(gate: &SharedGate, opening: &Opening) -> Result<BTreeMap<String, String>, String> {
-    gate.open(opening).map_err(|reply| {
-        let why = reply.and_then(|reply| words(&Message::new(reply)));
-        why.unwrap_or_else(|| "it is refused".to_owned())
-    })
-}
-
-fn words(reply: &Message) -> Option<String> {
-    reply.error()?.member("message").and_then(Node::as_str).map(str::to_owned)
 }
 
 pub(super) fn failed(what: &str) -> u8 {

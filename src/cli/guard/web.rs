@@ -2,48 +2,39 @@
 
 use std::net::SocketAddr;
 
-use url::Url;
-
 use super::{
     super::{exit, screen, screen::Screen},
     What,
+    behind::behind,
     policy::{Enforced, mistake},
-    stdio::{broken, failed, opened, quiet, stopped},
+    servers::Served,
+    stdio::{broken, failed, quiet, stopped},
 };
 use crate::{
-    gate::{Layer, Opening, Reach},
+    gate::Reach,
     guard::{
-        Broken, Host, Opened, Watch, Web,
+        Broken, Gated, Host, Keeper, Opened, Server, Unopened, Upstream, Watch, Web,
         audit::{Ending, Session},
+        lobby, session_id,
     },
-    transport::http::Listener,
+    transport::{http::Listener, pair},
 };
 
-/// How many sessions there may be at once.
-const SESSIONS: usize = 64;
-
-pub(super) fn run(what: &What, listen: SocketAddr, upstream: &str, screen: &Screen) -> Result<u8, u8> {
+pub(super) fn run(what: &What, listen: SocketAddr, screen: &Screen) -> Result<u8, u8> {
     if !listen.ip().is_loopback() && !what.allow_exposed {
         return Err(mistake(&format!(
             "{listen} can be reached from outside this machine, and nothing here speaks TLS; listen on 127.0.0.1, or \
              say --allow-exposed and name the gate's host under 'listen.hosts' in the policy"
         )));
     }
-    match Url::parse(upstream) {
-        Ok(url) if url.scheme() == "http" && url.has_host() => {}
-        Ok(url) if url.scheme() == "https" => {
-            return Err(mistake("nothing here speaks TLS; reach an https server through a proxy on this machine"));
-        }
-        _ => return Err(mistake(&format!("--upstream {upstream:?} is no address; write it as http://host:port/mcp"))),
-    }
     let enforced = Enforced::load(what, screen)?;
     quiet();
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let runtime = runtime.map_err(|error| failed(&format!("no runtime: {error}")))?;
-    Ok(runtime.block_on(serve(what, listen, upstream, enforced)))
+    Ok(runtime.block_on(serve(what, listen, enforced)))
 }
 
-async fn serve(what: &What, listen: SocketAddr, upstream: &str, enforced: Enforced) -> u8 {
+async fn serve(what: &What, listen: SocketAddr, enforced: Enforced) -> u8 {
     let stop = match stopped() {
         Ok(stop) => stop,
         Err(error) => return failed(&format!("signals can't be heard: {error}")),
@@ -53,54 +44,74 @@ async fn serve(what: &What, listen: SocketAddr, upstream: &str, enforced: Enforc
         Err(error) => return failed(&format!("{listen}: {error}")),
     };
     screen::note(&format!("listening on {url}"));
+    let (keeper, kept) = Keeper::new(what.manner().grace);
     let web = Web {
-        server: enforced.server.clone(),
-        upstream: upstream.to_owned(),
         principals: enforced.principals(),
-        most: SESSIONS,
+        ids: !is_passed_on(&enforced),
+        most: what.sessions.get(),
         grace: what.manner().grace,
     };
-    let host = Sessions { enforced, upstream: upstream.to_owned() };
-    match web.serve(connection, host, stop).await {
+    let served = web.serve(connection, Sessions { enforced, keeper }, stop).await;
+    kept.all().await;
+    match served {
         Ok(()) => exit::FINE,
         Err(why) => broken(&why),
     }
 }
 
+/// Whether sessions are the server's own.
+fn is_passed_on(enforced: &Enforced) -> bool {
+    matches!(enforced.servers.as_slice(), [Served { reach: Reach::Url(_), .. }])
+}
+
 struct Sessions {
     enforced: Enforced,
-    upstream: String,
+    keeper: Keeper,
 }
 
 impl Sessions {
     fn logged(&self, number: u64) -> Session {
         self.enforced.session(number)
     }
+
+    /// A gate for a new session, and whom it stands before.
+    fn ready(&self, logged: &Session, watch: &Watch) -> Result<(Gated, Upstream), String> {
+        let gate = self.enforced.gate(logged, watch);
+        let id = session_id().map_err(|error| format!("no randomness for a session's id: {error}"))?;
+        let (lines, served) = pair();
+        let (clients, upstream) = pair();
+        match behind(&gate, watch, &self.enforced, &self.keeper)? {
+            (Server::Url(gated, url), _) => return Ok((gated, Upstream::Url(url))),
+            (Server::Child(gated, ends), _) => {
+                let (child, mut server) = *ends;
+                server.tasks.keep(self.keeper.keep(child));
+                tokio::spawn(lobby(clients, server, id));
+                return Ok((gated, Upstream::Here(upstream)));
+            }
+            (Server::Hub(hub), _) => drop(tokio::spawn(hub.serve(served))),
+        }
+        tokio::spawn(lobby(clients, lines, id));
+        let gate = self.enforced.door(logged, watch)?;
+        Ok((Gated { gate, server: self.enforced.label(), asks: None }, Upstream::Here(upstream)))
+    }
 }
 
 impl Host for Sessions {
-    fn open(&mut self, number: u64) -> Result<Opened, String> {
+    fn open(&mut self, number: u64) -> Result<Opened, Unopened> {
         let (logged, watch) = (self.logged(number), Watch::default());
         if let Some(Err(error)) = self.enforced.log.as_ref().map(|log| log.start(&logged)) {
-            watch.break_off(Broken::Unlogged(error.to_string()));
+            return Err(Unopened::Broken(Broken::Unlogged(error.to_string())));
         }
-        let gate = self.enforced.gate(&logged, &watch);
-        let opening = Opening {
-            server: self.enforced.server.clone(),
-            reach: Reach::Url(self.upstream.clone()),
-            env: std::collections::BTreeMap::new(),
-            layer: Layer::User,
-        };
-        match opened(&gate, &opening) {
-            Ok(_) => Ok(Opened { gate, watch }),
-            Err(_) if watch.broken().is_some() => Ok(Opened { gate, watch }),
-            Err(why) => {
-                if let Some(Err(error)) = self.enforced.log.as_ref().map(|log| log.end(&logged, &Ending::Unopened)) {
-                    watch.break_off(Broken::Unlogged(error.to_string()));
-                    return Ok(Opened { gate, watch });
-                }
-                Err(why)
-            }
+        let ready = self.ready(&logged, &watch);
+        if let Some(broken) = watch.broken() {
+            return Err(Unopened::Broken(broken));
+        }
+        match ready {
+            Ok((gated, upstream)) => Ok(Opened { gated, watch, upstream }),
+            Err(why) => match self.enforced.log.as_ref().map(|log| log.end(&logged, &Ending::Unopened)) {
+                Some(Err(error)) => Err(Unopened::Broken(Broken::Unlogged(error.to_string()))),
+                _ => Err(Unopened::Refused(why)),
+            },
         }
     }
 

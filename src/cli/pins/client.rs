@@ -2,6 +2,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    sync::Arc,
     time::Duration,
 };
 
@@ -10,12 +11,13 @@ use tokio::time::timeout;
 use crate::{
     endpoint::Scripted,
     gate::{Definition, ListingKind, PinKind},
+    guard::call,
     pins::Shown,
     protocol::{
         Id, METHOD_NOT_FOUND, Message, Revision, Shape, error_reply,
         strict::{Kind, Node},
     },
-    transport::{Close, Exchange, Frame, stdio::Child},
+    transport::{Careless, Close, Connection, Exchange, Frame, http, pair, stdio::Child},
 };
 
 /// How many pages a list may have before it is taken for an endless one.
@@ -23,7 +25,7 @@ const PAGES: usize = 1000;
 
 /// A server that can be asked.
 #[derive(Debug)]
-pub(super) struct Client {
+pub(in crate::cli) struct Client {
     next: i64,
     server: Server,
 }
@@ -31,15 +33,31 @@ pub(super) struct Client {
 #[derive(Debug)]
 enum Server {
     Live { child: Box<Child>, patience: Duration },
+    Reached { connection: Box<Connection>, patience: Duration },
     Scripted(Box<Scripted>),
 }
 
 impl Client {
     /// Starts a server. It gets the environment that this program has.
     pub(super) fn start(argv: &[String], patience: Duration) -> Result<Self, String> {
-        let env: BTreeMap<String, String> = std::env::vars().collect();
-        let child = Child::spawn(argv, &env, None).map_err(|error| format!("it can't be started: {error}"))?;
+        Self::start_with(argv, &std::env::vars().collect(), patience)
+    }
+
+    /// Starts a server with exactly this environment.
+    pub(in crate::cli) fn start_with(
+        argv: &[String],
+        env: &BTreeMap<String, String>,
+        patience: Duration,
+    ) -> Result<Self, String> {
+        let child = Child::spawn(argv, env, None).map_err(|error| format!("it can't be started: {error}"))?;
         Ok(Self { next: 0, server: Server::Live { child: Box::new(child), patience } })
+    }
+
+    /// A server over HTTP. Must be asked where it was made: in a runtime.
+    pub(in crate::cli) fn reach(url: &str, patience: Duration) -> Self {
+        let (connection, client) = pair();
+        tokio::spawn(call(client, http::connect(url, Arc::new(Careless))));
+        Self { next: 0, server: Server::Reached { connection: Box::new(connection), patience } }
     }
 
     /// A server of the harness's own.
@@ -48,7 +66,7 @@ impl Client {
     }
 
     /// Ends it in order.
-    pub(super) async fn end(self) {
+    pub(in crate::cli) async fn end(self) {
         if let Server::Live { child, .. } = self.server {
             child.shutdown(Duration::from_secs(1)).await;
         }
@@ -63,44 +81,58 @@ impl Client {
                 let said = scripted.arrive("", &[], &Message::new(text)).says;
                 said.into_iter().next().map(Message::new).ok_or_else(|| format!("no answer to {method}"))
             }
-            Server::Live { child, patience } => {
-                say(child, text).await?;
-                let answer = timeout(*patience, answer(child, &id)).await;
-                answer.unwrap_or_else(|_| Err(format!("no answer to {method} within {patience:?}")))
-            }
+            Server::Live { child, patience } => ask(&mut child.connection, text, method, &id, *patience).await,
+            Server::Reached { connection, patience } => ask(connection, text, method, &id, *patience).await,
         }
     }
 
     async fn notify(&mut self, method: &str) -> Result<(), String> {
         match &mut self.server {
             Server::Scripted(_) => Ok(()),
-            Server::Live { child, .. } => say(child, format!(r#"{{"jsonrpc":"2.0","method":"{method}"}}"#)).await,
+            Server::Live { child, .. } => say(&child.connection, notification(method)).await,
+            Server::Reached { connection, .. } => say(connection, notification(method)).await,
         }
     }
 }
 
-async fn say(child: &mut Child, text: impl Into<bytes::Bytes>) -> Result<(), String> {
-    let sent = child.connection.outgoing.send(Frame::line(Exchange::NONE, text.into())).await;
+fn notification(method: &str) -> String {
+    format!(r#"{{"jsonrpc":"2.0","method":"{method}"}}"#)
+}
+
+async fn say(server: &Connection, text: impl Into<bytes::Bytes>) -> Result<(), String> {
+    let sent = server.outgoing.send(Frame::line(Exchange::NONE, text.into())).await;
     sent.map_err(|_| "it is gone".to_owned())
 }
 
+async fn ask(
+    server: &mut Connection,
+    text: String,
+    method: &str,
+    id: &Id,
+    patience: Duration,
+) -> Result<Message, String> {
+    say(server, text).await?;
+    let answer = timeout(patience, answer(server, id)).await;
+    answer.unwrap_or_else(|_| Err(format!("no answer to {method} within {patience:?}")))
+}
+
 /// Waits for the answer to a request; what the server asks meanwhile is declined.
-async fn answer(child: &mut Child, id: &Id) -> Result<Message, String> {
-    while let Some(frame) = child.connection.incoming.recv().await {
+async fn answer(server: &mut Connection, id: &Id) -> Result<Message, String> {
+    while let Some(frame) = server.incoming.recv().await {
         let message = Message::new(frame.body);
         match (message.shape(), message.id()) {
             (Shape::Response, Some(own)) if own == id => return Ok(message),
             (Shape::Request, Some(other)) if message.method() == Some("ping") => {
-                say(child, format!(r#"{{"jsonrpc":"2.0","id":{other},"result":{{}}}}"#)).await?;
+                say(server, format!(r#"{{"jsonrpc":"2.0","id":{other},"result":{{}}}}"#)).await?;
             }
             (Shape::Request, Some(other)) => {
-                say(child, error_reply(Some(other), METHOD_NOT_FOUND, "nothing of this kind is offered here", None))
+                say(server, error_reply(Some(other), METHOD_NOT_FOUND, "nothing of this kind is offered here", None))
                     .await?;
             }
             _ => {}
         }
     }
-    Err(match child.connection.close_reason() {
+    Err(match server.close_reason() {
         Close::Ended => "it ended".to_owned(),
         Close::Broken(why) => why,
     })
@@ -108,7 +140,7 @@ async fn answer(child: &mut Child, id: &Id) -> Result<Message, String> {
 
 /// Everything that a server lists: all kinds, all pages; and the messages of
 /// prompts that need no arguments.
-pub(super) async fn read_all(client: &mut Client, capabilities: &str) -> Result<Shown, String> {
+pub(in crate::cli) async fn read_all(client: &mut Client, capabilities: &str) -> Result<Shown, String> {
     let opening = format!(
         r#"{{"protocolVersion":"{}","capabilities":{capabilities},"clientInfo":{{"name":"gateproof","version":"{}"}}}}"#,
         Revision::V2025_11_25.as_str(),

@@ -1,7 +1,7 @@
 //! `pins`: what is approved of which server, what differs by now, and approving it.
 
 mod approve;
-mod client;
+pub(super) mod client;
 mod source;
 mod words;
 
@@ -75,7 +75,7 @@ impl StoreArgs {
 
 /// The time; `SOURCE_DATE_EPOCH` stands in for it where it is set
 /// (reproducible-builds.org), so that a store can be made again byte for byte.
-fn now() -> SystemTime {
+pub(super) fn now() -> SystemTime {
     let fixed = std::env::var("SOURCE_DATE_EPOCH").ok().and_then(|text| text.parse().ok());
     fixed.map_or_else(SystemTime::now, |seconds| SystemTime::UNIX_EPOCH + Duration::from_secs(seconds))
 }

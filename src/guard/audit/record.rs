@@ -17,7 +17,7 @@ const NAME: usize = 128;
 pub struct Session {
     /// Which one, of those that one program serves.
     pub number: u64,
-    /// Whose.
+    /// Whose; of several servers, all their names.
     pub server: ServerName,
     /// The digest of the policy's file.
     pub policy: Fingerprint,
@@ -104,6 +104,8 @@ pub(super) fn ruling(
         Event::Consent(_) => "consent",
     };
     let mut record = base(kind, session);
+    // One session may have several servers.
+    record.insert("server".to_owned(), plain(event.server().as_str()).into());
     match event {
         Event::Passing(Passing { direction, message, .. }) => {
             let towards = match direction {

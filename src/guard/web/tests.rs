@@ -1,14 +1,18 @@
 //! The front with scripted ends.
 
 use super::*;
-use crate::{guard::line::fragile, transport::http::Listener};
+use std::sync::Arc;
 
-struct Fragile;
+use crate::{guard::line::fragile, protocol::ServerName, transport::http::Listener};
+
+/// Opens fragile gates before the server at a URL.
+struct Fragile(String);
 
 impl Host for Fragile {
-    fn open(&mut self, _: u64) -> Result<Opened, String> {
+    fn open(&mut self, _: u64) -> Result<Opened, Unopened> {
         let watch = Watch::default();
-        Ok(Opened { gate: fragile(&watch), watch })
+        let gated = Gated { gate: fragile(&watch), server: ServerName::new("desk"), asks: None };
+        Ok(Opened { gated, watch, upstream: Upstream::Url(self.0.clone()) })
     }
 
     fn close(&mut self, _: u64, _: bool) -> Result<(), Broken> {
@@ -16,14 +20,8 @@ impl Host for Fragile {
     }
 }
 
-fn web(upstream: &str) -> Web {
-    Web {
-        server: ServerName::new("desk"),
-        upstream: upstream.to_owned(),
-        principals: vec!["authorization".to_owned()],
-        most: 2,
-        grace: Duration::from_secs(5),
-    }
+fn web() -> Web {
+    Web { principals: vec!["authorization".to_owned()], ids: false, most: 2, grace: Duration::from_secs(5) }
 }
 
 fn request(exchange: u64, verb: Verb, session: Option<&str>, body: &'static str) -> Frame {
@@ -45,12 +43,12 @@ async fn streams_pass_as_they_come_and_end_with_the_session() {
     let mut server = Listener::bind().await.unwrap();
     let front = Listener::bind().await.unwrap();
     let mut client = http::connect(&front.url, Arc::new(crate::transport::Careless));
-    let (web, (stop, stopping)) = (web(&server.url), tokio::sync::oneshot::channel::<()>());
+    let (web, host, (stop, stopping)) = (web(), Fragile(server.url.clone()), tokio::sync::oneshot::channel::<()>());
     let serving = tokio::spawn(async move {
         let stop = async {
             let _ = stopping.await;
         };
-        web.serve(front.connection, Fragile, stop).await
+        web.serve(front.connection, host, stop).await
     });
     let open = r#"{"id":1,"method":"initialize"}"#;
     client.outgoing.send(request(1, Verb::Post, None, open)).await.unwrap();
@@ -80,8 +78,8 @@ async fn a_gate_that_fails_answers_everybody_who_waits_and_closes() {
     let mut server = Listener::bind().await.unwrap();
     let front = Listener::bind().await.unwrap();
     let mut client = http::connect(&front.url, Arc::new(crate::transport::Careless));
-    let web = web(&server.url);
-    let serving = tokio::spawn(async move { web.serve(front.connection, Fragile, std::future::pending()).await });
+    let (web, host) = (web(), Fragile(server.url.clone()));
+    let serving = tokio::spawn(async move { web.serve(front.connection, host, std::future::pending()).await });
     client.outgoing.send(request(1, Verb::Post, None, r#"{"id":1,"method":"wait"}"#)).await.unwrap();
     assert!(server.connection.incoming.recv().await.unwrap().body.ends_with(b"\"wait\"}"));
     client.outgoing.send(request(2, Verb::Post, None, r#"{"id":2,"method":"boom"}"#)).await.unwrap();
@@ -96,4 +94,34 @@ async fn a_gate_that_fails_answers_everybody_who_waits_and_closes() {
     assert_eq!(told, BTreeMap::from([(1, "1".to_owned()), (2, "2".to_owned())]));
     assert_eq!(serving.await.unwrap(), Err(Broken::Panicked));
     assert!(server.connection.incoming.try_recv().is_err());
+}
+
+#[tokio::test]
+async fn two_clients_that_use_one_id_at_a_time_get_their_own_answers() {
+    let mut server = Listener::bind().await.unwrap();
+    let front = Listener::bind().await.unwrap();
+    let mut client = http::connect(&front.url, Arc::new(crate::transport::Careless));
+    let (web, host) = (web(), Fragile(server.url.clone()));
+    let serving = tokio::spawn(async move { web.serve(front.connection, host, std::future::pending()).await });
+    client.outgoing.send(request(1, Verb::Post, None, r#"{"id":7,"method":"initialize"}"#)).await.unwrap();
+    let opened = server.connection.incoming.recv().await.unwrap();
+    let json = vec![("content-type".to_owned(), "application/json".to_owned())];
+    let answers = server.connection.outgoing.clone();
+    answers.send(http::whole(opened.exchange, 200, json.clone(), r#"{"id":7,"result":{}}"#)).await.unwrap();
+    assert_eq!(heard(&mut client).await.0, 1);
+    let mut asked = Vec::new();
+    for exchange in [2, 3] {
+        client.outgoing.send(request(exchange, Verb::Post, None, r#"{"id": 7, "method":"ask"}"#)).await.unwrap();
+        asked.push(server.connection.incoming.recv().await.unwrap());
+    }
+    assert_eq!(asked[0].body, r#"{"id": 7, "method":"ask"}"#);
+    let ids: Vec<_> = asked.iter().map(|frame| Message::new(frame.body.clone()).id().cloned().unwrap()).collect();
+    assert_ne!(ids[0], ids[1]);
+    for (exchange, place) in [(3, 1), (2, 0)] {
+        let reply = format!(r#"{{"id":{},"result":{exchange}}}"#, ids[place]);
+        answers.send(http::whole(asked[place].exchange, 200, json.clone(), reply)).await.unwrap();
+        let told = format!(r#"{{"id":7,"result":{exchange}}}"#);
+        assert_eq!(heard(&mut client).await, (exchange, Some(Form::Whole), told));
+    }
+    serving.abort();
 }

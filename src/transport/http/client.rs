@@ -14,7 +14,10 @@ use tokio::{
 use url::{Position, Url};
 
 use super::{
-    super::{Carrier, Close, Connection, Exact, Exchange, Form, Frame, Go, Headers, Redirect, Referee, ReplyHead, Verb, ledger::Outlet},
+    super::{
+        Carrier, Close, Connection, Exact, Exchange, Form, Frame, Go, Headers, Redirect, Referee, ReplyHead, Verb,
+        ledger::Outlet,
+    },
     BODY_CAP, exact, headers,
     pool::{self, Lease, Pool, reason},
     reply, sse,
@@ -183,7 +186,13 @@ impl Client {
         received
     }
 
-    async fn receive(&self, order: &Order, head: ReplyHead, body: Incoming, lease: Option<Lease>) -> Result<(), Failure> {
+    async fn receive(
+        &self,
+        order: &Order,
+        head: ReplyHead,
+        body: Incoming,
+        lease: Option<Lease>,
+    ) -> Result<(), Failure> {
         let exchange = order.exchange;
         let (head, mut body) = (Arc::new(head), body);
         if self.referee.head(exchange, &head) == Go::Stop {

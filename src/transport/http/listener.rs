@@ -130,12 +130,7 @@ async fn serve(socket: TcpListener, mut from_owner: mpsc::Receiver<Frame>, to_ow
     let _ = timeout(FLUSH, async { while clients.join_next().await.is_some() {} }).await;
 }
 
-async fn attend(
-    stream: TcpStream,
-    desk: Arc<Desk>,
-    to_owner: Arc<Outlet>,
-    mut stopping: watch::Receiver<bool>,
-) {
+async fn attend(stream: TcpStream, desk: Arc<Desk>, to_owner: Arc<Outlet>, mut stopping: watch::Receiver<bool>) {
     // Only latency is at stake.
     let _ = stream.set_nodelay(true);
     let hang_up = Arc::<Notify>::default();

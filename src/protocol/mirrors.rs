@@ -2,18 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use crate::{
-    protocol::{Message, Mirror, encoded, strict::Node},
-    transport::Headers,
-};
+use super::{Message, Mirror, encoded, strict::Node};
 
 /// The arguments that tools want in headers (`x-mcp-header`), by tool.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Mirrors(BTreeMap<String, Vec<Mirror>>);
+pub struct Mirrors(BTreeMap<String, Vec<Mirror>>);
 
 impl Mirrors {
     /// Takes in a page of tools.
-    pub(super) fn learn(&mut self, listing: &Message) {
+    pub fn learn(&mut self, listing: &Message) {
         let tools = listing.result().and_then(|result| result.member("tools")).map(Node::items).unwrap_or_default();
         for tool in tools {
             if let (Some(name), Some(schema)) = (tool.member("name").and_then(Node::as_str), tool.member("inputSchema"))
@@ -23,9 +20,9 @@ impl Mirrors {
         }
     }
 
-    /// The headers of a message.
-    pub(super) fn of(&self, message: &Message) -> Headers {
-        let mut headers = Headers::new();
+    /// The headers of a message: names in lower case, and values.
+    pub fn of(&self, message: &Message) -> Vec<(String, String)> {
+        let mut headers = Vec::new();
         let Some(method) = message.method() else { return headers };
         headers.push(("mcp-method".to_owned(), encoded(method)));
         headers.extend(message.target().map(|target| ("mcp-name".to_owned(), encoded(target))));
