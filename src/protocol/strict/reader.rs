@@ -122,6 +122,12 @@ impl<'a> Reader<'a> {
             // However it breaks: what stands before was read.
             let _ = self.members(&mut members);
         }
+        // A value with nothing behind it that ends it may have gone on.
+        let behind = |end: usize| self.text[end..].iter().find(|byte| !byte.is_ascii_whitespace());
+        let is_whole = |member: &Member| matches!(behind(member.value.span.end), Some(b',' | b'}'));
+        if members.last().is_some_and(|last| !is_whole(last)) {
+            members.pop();
+        }
         members
     }
 
