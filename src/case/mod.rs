@@ -6,6 +6,7 @@
 
 mod corpus;
 mod expand;
+mod fault;
 mod hide;
 mod load;
 mod model;
@@ -18,6 +19,7 @@ mod words;
 
 pub use corpus::{Corpus, CorpusError};
 pub use expand::expand;
+pub use fault::{Fault, is_framing};
 pub use hide::names as transforms;
 pub use load::load;
 pub use model::{Case, CaseFile, CaseId, Expect, Kind, Level, Overlay, Refusal, ServerUse, Stage};
@@ -26,6 +28,6 @@ pub use predicate::{LaunchedAs, Predicate, ReplyWants, Seen, StateIs, StepRef};
 
 pub use repeat::Repeat;
 pub use script::{
-    Call, Consent, Emit, Fault, HeaderValue, Host, Launch, Layer, List, Mutation, Notify, Obey, On, Open, Opening,
-    OwnHeaders, Raw, Request, Restart, Step, Until, Verb, is_framing, labels, listens, speaks_unasked,
+    Call, Consent, Emit, HeaderValue, Host, Launch, Layer, List, Mutation, Notify, Obey, On, Open, Opening, OwnHeaders,
+    Raw, Request, Restart, Step, Until, Verb, labels, listens, speaks_unasked,
 };

@@ -6,9 +6,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
+    fault::Fault,
     piece::Piece,
     predicate::Predicate,
-    script::{Fault, Host, Launch, Step},
+    script::{Host, Launch, Step},
 };
 use crate::{
     protocol::{Revision, ServerName},

@@ -276,6 +276,9 @@ fn stream_of(message: &Message, listening: &[(Id, Exchange)]) -> Exchange {
 }
 
 fn answer(face: &Face, frame: Frame, listening: &mut Vec<(Id, Exchange)>) -> Vec<Frame> {
+    if frame.carrier == Carrier::Gone {
+        listening.retain(|(_, exchange)| *exchange != frame.exchange);
+    }
     let Carrier::Request { verb, headers } = frame.carrier else { return Vec::new() };
     let verb = match verb {
         Verb::Get if !face.has_sessions() => "GET",

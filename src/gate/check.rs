@@ -149,8 +149,29 @@ pub(super) fn opened_version(message: &Message) -> Option<&str> {
 }
 
 /// Methods that make the server do or disclose something.
-pub(super) const ACTING: [&str; 5] =
-    ["tools/call", "resources/read", "resources/subscribe", "prompts/get", "completion/complete"];
+pub(super) const ACTING: [&str; 6] = [
+    "tools/call",
+    "resources/read",
+    "resources/subscribe",
+    "subscriptions/listen",
+    "prompts/get",
+    "completion/complete",
+];
+
+/// The addresses of the resources that a request is about.
+pub(super) fn addresses(message: &Message) -> Vec<&Node> {
+    let params = message.params().map_or(&[][..], Node::members);
+    let named = |key: &'static str| params.iter().filter(move |member| member.key.eq_ignore_ascii_case(key));
+    match message.method() {
+        Some("resources/read" | "resources/subscribe") => named("uri").map(|member| &member.value).collect(),
+        Some("subscriptions/listen") => {
+            let lists = named("notifications").flat_map(|filter| filter.value.members());
+            let lists = lists.filter(|list| list.key.eq_ignore_ascii_case("resourceSubscriptions"));
+            lists.flat_map(|list| list.value.items()).collect()
+        }
+        _ => Vec::new(),
+    }
+}
 
 /// Requests that make the server do or disclose something, on their way to it.
 pub(super) fn acting_request<'a>(event: &Event<'a>) -> Option<&'a Message> {

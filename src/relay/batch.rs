@@ -8,7 +8,8 @@ use bytes::Bytes;
 
 use super::{
     exchanges::{Asked, Waiting, withheld},
-    pump::{Relay, event_like, json},
+    instead::{event_like, json},
+    pump::Relay,
 };
 use crate::{
     gate::{Decision, Event, Passing},

@@ -6,6 +6,7 @@
 
 mod batch;
 mod exchanges;
+mod instead;
 mod pump;
 mod shared;
 

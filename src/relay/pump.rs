@@ -9,6 +9,7 @@ use super::{
     Exchanges, SharedGate,
     batch::Pending,
     exchanges::{Asked, Waiting},
+    instead::{answered, broken_off, event_like, json, nothing},
 };
 use crate::{
     gate::{Decision, Event, Passing, Unanswered},
@@ -259,7 +260,8 @@ impl Relay {
         };
         let status = head.as_ref().map(|head| head.status);
         if status == Some(http::UNREACHABLE) && form == Form::Whole {
-            return (self.broken_off(frame), Vec::new());
+            let waiting = self.give_up(frame.exchange).unwrap_or_default();
+            return (broken_off(frame, waiting), Vec::new());
         }
         match form {
             Form::Stopped => return (vec![self.stopped(frame.exchange)], Vec::new()),
@@ -344,21 +346,6 @@ impl Relay {
         }
     }
 
-    /// What there is to say where the server can't be reached, or broke off: whoever
-    /// waits learns it under the request's id, unless the stream may go on elsewhere.
-    fn broken_off(&self, frame: Frame) -> Vec<Frame> {
-        let exchange = frame.exchange;
-        let waiting = self.give_up(exchange).unwrap_or_default();
-        match (waiting.begun, waiting.unanswered()) {
-            (true, Some(body)) => vec![http::event(exchange, Headers::new(), body), http::end(exchange)],
-            (false, Some(body)) => vec![json(exchange, 502, body)],
-            (_, None) => {
-                let headers = frame.reply_head().map(|head| head.headers.clone()).unwrap_or_default();
-                vec![http::whole(exchange, 502, headers, frame.body)]
-            }
-        }
-    }
-
     /// The answer to a request whose response the gate stopped at its head.
     fn stopped(&self, exchange: Exchange) -> Frame {
         match self.exchanges.end(exchange) {
@@ -374,37 +361,7 @@ fn answers(message: &Message) -> bool {
     matches!(message.shape(), Shape::Response | Shape::Batch)
 }
 
-/// What answers an exchange in the server's place.
-fn answered(exchange: Exchange, waiting: Waiting) -> Frame {
-    match waiting.unanswered() {
-        Some(body) => json(exchange, 200, body),
-        None => http::accepted(exchange),
-    }
-}
-
-/// What a client gets for a success that holds nothing: what asks for an answer is
-/// answered under its id, and anything else is accepted, whichever success it was.
-fn nothing(frame: &Frame, waiting: Waiting) -> Frame {
-    if waiting.ids.is_empty() && waiting.held.is_empty() {
-        let head = frame.reply_head().map(|head| head.headers.clone()).unwrap_or_default();
-        return http::whole(frame.exchange, 202, head, Bytes::new());
-    }
-    answered(frame.exchange, waiting)
-}
-
 /// Whether nothing more comes on the frame's exchange.
 fn is_last(frame: &Frame) -> bool {
     matches!(frame.carrier, Carrier::Reply { form: Form::Whole | Form::End | Form::Stopped, .. })
-}
-
-pub(super) fn event_like(frame: &Frame) -> Frame {
-    let carrier = match &frame.carrier {
-        Carrier::Reply { head, .. } => Carrier::Reply { head: Arc::clone(head), form: Form::Event, mark: None },
-        other => other.clone(),
-    };
-    Frame { carrier, ..frame.clone() }
-}
-
-pub(super) fn json(exchange: Exchange, status: u16, body: Bytes) -> Frame {
-    http::whole(exchange, status, vec![("content-type".to_owned(), "application/json".to_owned())], body)
 }

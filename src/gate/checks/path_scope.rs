@@ -65,14 +65,10 @@ impl Check for PathScope {
             return;
         }
         let Some(message) = check::acting_request(event).filter(|_| !own.is_empty()) else { return };
-        if !matches!(message.method(), Some("resources/read" | "resources/subscribe")) {
-            return;
-        }
-        let params = message.params().map_or(&[][..], Node::members);
-        for uri in params.iter().filter(|member| member.key.eq_ignore_ascii_case("uri")) {
-            let Some(text) = uri.value.as_str() else { continue };
+        for uri in check::addresses(message) {
+            let Some(text) = uri.as_str() else { continue };
             if !has_own_scheme(text) {
-                inspect(&uri.value, own, context, proposals);
+                inspect(uri, own, context, proposals);
             }
         }
     }

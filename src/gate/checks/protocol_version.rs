@@ -3,7 +3,10 @@
 use super::{super::check, CheckId};
 use crate::{
     gate::{Check, Context, Docs, Event, Passing, Proposals, WirePolicy},
-    protocol::{Direction, Era, HEADER_MISMATCH, INVALID_PARAMS, INVALID_REQUEST, Message, Shape, meta, strict::Kind},
+    protocol::{
+        Direction, Era, HEADER_MISMATCH, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, Message, Shape, meta,
+        strict::Kind,
+    },
 };
 
 /// See the module.
@@ -79,8 +82,9 @@ fn said(headers: &[(String, String)]) -> impl Iterator<Item = &str> {
 /// A request that says itself what it is spoken in.
 fn stateless(wire: &WirePolicy, message: &Message, headers: Option<&[(String, String)]>, proposals: &mut Proposals) {
     if message.method() == Some("initialize") {
+        // The method is gone from that era, which is what its servers say.
         let why = "a handshake doesn't carry the version and the capabilities of a single request";
-        return proposals.refuse_as_with_status(INVALID_REQUEST, 400, "two-eras", why);
+        return proposals.refuse_as_with_status(METHOD_NOT_FOUND, 404, "two-eras", why);
     }
     let Some(version) = message.own_version() else {
         let why = "the request's `_meta` does not say exactly once which version it is spoken in";
@@ -156,7 +160,9 @@ mod tests {
             Decision, Reach,
             testing::{Driver, Outcome},
         },
-        protocol::{Era, HEADER_MISMATCH, INVALID_PARAMS, INVALID_REQUEST, Revision, UNSUPPORTED_VERSION},
+        protocol::{
+            Era, HEADER_MISMATCH, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, Revision, UNSUPPORTED_VERSION,
+        },
     };
 
     const CHECK: &str = "protocol-version";
@@ -284,7 +290,7 @@ mod tests {
         }
         let refused = ask(r#""V":"2999-12-31","C":{}"#).refuses("not-allowed");
         refused.says(r#""supported":["2026-07-28"]"#).says(r#""requested":"2999-12-31""#);
-        Driver::only(CHECK, "").ask(&stateless("initialize", OWN)).refuses("two-eras");
+        Driver::only(CHECK, "").ask(&stateless("initialize", OWN)).refuses("two-eras").code(METHOD_NOT_FOUND);
         let policy = "[servers.board.wire]\nversions = [\"2025-11-25\"]\n";
         Driver::only(CHECK, policy).ask(&stateless("tools/list", OWN)).refuses("not-allowed");
         let policy = "[servers.board.wire]\nmin_version = \"2026-07-28\"\n";

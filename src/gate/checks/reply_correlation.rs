@@ -23,7 +23,9 @@ static DOCS: Docs = Docs {
            passes only for a token of a request in flight, and only forwards. What is said on a stream of the \
            stateless era (`subscriptions/listen`) passes only to whoever asked for it, and only if it was asked for. \
            A second request under an id in flight \
-           is refused. What the server says that is no JSON-RPC message (a log line, say) never passes.",
+           is refused. What the server says that is no JSON-RPC message (a log line, say) never passes; text that \
+           begins as the reply to a request in flight and breaks off is refused under that id. A reply on the \
+           stream of a GET that resumes nothing is dropped: its own response brings it.",
     why: "Whoever can answer under another request's id, or twice, chooses what the model believes that a tool said; \
           and a client that meets two requests under one id crosses their answers.",
     misses: "A wrong reply under the right id: a server may always lie about its own answer. With several requests \

@@ -197,6 +197,8 @@ mod tests {
         gate.head(200, &[], None).passes();
         not_found(&ping(&mut gate, Verb::Post, &mine), "unknown-session");
         open(&mut gate, &[ROSA], "s-2").passes();
+        // A server without a stream to GET may answer with 404 as well.
+        gate.via(Verb::Get, &[ROSA, ("mcp-session-id", "s-2")]).head(404, &[], None).passes();
         ping(&mut gate, Verb::Post, &[ROSA, ("mcp-session-id", "s-2")]).passes();
         gate.head(404, &[], Some(7)).passes();
         not_found(&ping(&mut gate, Verb::Post, &[ROSA, ("mcp-session-id", "s-2")]), "unknown-session");

@@ -101,7 +101,7 @@ impl Consents {
 }
 
 /// The fingerprint of the tool's definition as it is listed now.
-fn listed_as(tools: &BTreeMap<String, KnownTool>, name: &str) -> Option<Fingerprint> {
+pub(super) fn listed_as(tools: &BTreeMap<String, KnownTool>, name: &str) -> Option<Fingerprint> {
     let definition: &Arc<str> = &tools.get(name)?.definition;
     let document = strict::parse(definition.as_bytes()).ok()?;
     Some(digest::fingerprint(definition.as_bytes(), &document.root))

@@ -31,6 +31,8 @@ pub(super) struct Round {
     pub(super) asked: BTreeMap<String, Question>,
     /// The user consented to the request.
     pub(super) consented: bool,
+    /// The definition of the tool that it calls, as it was listed then.
+    pub(super) definition: Option<Fingerprint>,
     /// How often it was answered with a round so far.
     pub(super) number: usize,
 }
@@ -74,9 +76,14 @@ impl Rounds {
             let params = asked.member("params").filter(|_| method == "elicitation/create");
             (key.to_owned(), Question { asks: params.map(question), method })
         });
-        let round = Round { asked: asked.collect(), consented: before.consented, number: before.number + 1 };
+        let round = Round { asked: asked.collect(), number: before.number + 1, ..before.clone() };
         self.open.put(of.digest(), round);
         true
+    }
+
+    /// Nothing that was consented to is any more.
+    pub(super) fn revoke(&mut self) {
+        self.open.each(|round| round.consented = false);
     }
 
     /// The client asks again: the round that it goes on from. Each is good for once.

@@ -6,6 +6,7 @@ use super::{
     super::{Listing, ListingKind, Passing, Reach, ServerPolicy, Verb, Via, check},
     Absorbed, Asked, Asking, Calls, Consents, Heard, InFlight, KnownTool, Pages, Pass, PinFacts, Progress, Readings,
     Rounds, Sessions, Settled, Subscriptions, Versions, Who,
+    consents::listed_as,
     pinned::Keeper,
     rounds::Round,
 };
@@ -95,6 +96,7 @@ impl ServerFacts {
     /// began a task, which goes on after its first reply.
     pub(super) fn forget(&mut self, id: &Id) -> Option<InFlight> {
         let gone = self.in_flight.remove(id)?;
+        self.subscriptions.over(id);
         self.calls.forget(id);
         let is_task = gone.request.params().is_some_and(|params| params.member("task").is_some());
         if let Some(token) = progress_token(&gone.request).filter(|_| !is_task) {
@@ -138,7 +140,9 @@ impl ServerFacts {
                     self.subscriptions.asked(id, message, who);
                 }
                 let mut round = round.unwrap_or_default();
+                round.consented &= round.definition == listed_as(&self.tools, tool.as_deref().unwrap_or_default());
                 round.consented |= self.consents.take(message, &self.tools);
+                round.definition = listed_as(&self.tools, tool.as_deref().unwrap_or_default());
                 let consented = round.consented;
                 let request = InFlight { method: method.to_owned(), tool, request: message.clone(), who, round };
                 self.in_flight.insert(id.clone(), request);
@@ -152,7 +156,6 @@ impl ServerFacts {
                 // An opening can't be cancelled: its answer is still waited for.
                 let is_cancellable = |id: &Id| self.in_flight.get(id).is_some_and(|asked| asked.method != "initialize");
                 if let Some(id) = id.filter(is_cancellable) {
-                    self.subscriptions.over(&id);
                     self.forget(&id);
                     self.remember(id);
                 }
@@ -239,7 +242,6 @@ impl ServerFacts {
                     }
                 }
                 self.remember(id.clone());
-                self.subscriptions.over(id);
                 let kind = ListingKind::of(&answered.method);
                 let listing = kind.and_then(|kind| Listing::read(kind, message, keeper.is_some()));
                 let mut page = None;
@@ -331,7 +333,6 @@ impl ServerFacts {
             Some("notifications/cancelled") => {
                 let id = message.params().and_then(|params| params.member("requestId")).and_then(Id::of);
                 if let Some(id) = id.filter(|id| self.in_flight.get(id).is_some_and(InFlight::is_stream)) {
-                    self.subscriptions.over(&id);
                     self.forget(&id);
                     self.remember(id);
                 }
@@ -349,6 +350,7 @@ impl ServerFacts {
             if kind == ListingKind::Tools {
                 // Consent was given to the tool as it was.
                 self.consents.revoke();
+                self.rounds.revoke();
             }
         }
         Absorbed { progress, ..Absorbed::default() }

@@ -128,6 +128,11 @@ impl<T> Remembered<T> {
         }
     }
 
+    /// Changes every entry.
+    pub(super) fn each(&mut self, change: impl FnMut(&mut T)) {
+        self.entries.values_mut().for_each(change);
+    }
+
     /// Takes an entry out.
     pub(super) fn take(&mut self, key: &Fingerprint) -> Option<T> {
         let found = self.entries.remove(key)?;

@@ -118,6 +118,12 @@ fn request(mode: PinMode, facts: &ServerFacts, message: &Message, proposals: &mu
             return proposals.refuse("unnamed", "it is not said what is to be used");
         }
         ("resources/read" | "resources/subscribe", _, Some(uri)) => facts.pinned.read(uri),
+        ("subscriptions/listen", ..) => {
+            let addresses = check::addresses(message).into_iter().filter_map(Node::as_str);
+            let mut standings = addresses.map(|uri| facts.pinned.read(uri));
+            let Some(found) = standings.find(|standing| wrong(facts, *standing).is_some()) else { return };
+            found
+        }
         ("completion/complete", ..) => {
             let of = |key: &str| member("ref").and_then(|what| what.member(key)).and_then(Node::as_str);
             match (of("name"), of("uri")) {
