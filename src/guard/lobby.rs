@@ -361,13 +361,14 @@ mod tests {
         desk.say(r#"{"id":7,"error":{"code":-32601,"message":"no"}}"#).await;
         let (exchange, form, status, _) = desk.heard().await;
         assert_eq!((exchange, form, status), (2, Form::Whole, 404));
-        // In a session, the answer is for whoever asks again.
+        // In a session, the answer is nobody's.
         desk.ask(3, Verb::Post, r#"{"id":8,"method":"x"}"#).await;
         desk.asked().await;
         desk.send(3, Carrier::Gone, "").await;
-        desk.say(r#"{"id":8,"result":{}}"#).await;
+        // What comes after it on the same queue has been looked at by then.
         desk.ask(4, Verb::Post, r#"{"id":9,"method":"x"}"#).await;
         assert_eq!(desk.asked().await, r#"{"id":9,"method":"x"}"#);
+        desk.say(r#"{"id":8,"result":{}}"#).await;
         // Whoever waits when the server goes is told.
         drop(desk.server);
         let frame = desk.clients.incoming.recv().await.unwrap();
