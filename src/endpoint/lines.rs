@@ -54,10 +54,7 @@ pub async fn serve(
                 }
                 mouth.hear(served);
             }
-            said = unasked.recv() => match said {
-                Some(said) => mouth.queue.push_back(said.into()),
-                None => continue,
-            },
+            said = unasked.recv() => mouth.queue.extend(said.map(Into::into)),
         }
     }
     let reason = "the server's end is over".to_owned();

@@ -34,6 +34,7 @@ pub const HEADER_MISMATCH: i64 = -32020;
 pub const MISSING_CAPABILITY: i64 = -32021;
 /// MCP from 2026-07-28: the request is spoken in a version that isn't supported.
 pub const UNSUPPORTED_VERSION: i64 = -32022;
-/// The reference gate's own refusals: in JSON-RPC's implementation-defined
-/// range, so that they can't be taken for the server's words (protocol rule 14).
-pub const REFUSED: i64 = -32050;
+/// The reference gate's own refusals: in JSON-RPC's implementation-defined range and
+/// outside what MCP reserves of it (-32020 to -32099), so that they can't be taken for
+/// the server's words (protocol rule 14).
+pub const REFUSED: i64 = -32010;

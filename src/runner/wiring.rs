@@ -37,7 +37,7 @@ pub(super) enum Actor {
 
 impl Actor {
     /// What it writes on its standard error.
-    pub(super) fn stderr(&self) -> Option<Arc<str>> {
+    pub(super) fn complaints(&self) -> Option<Arc<str>> {
         match self {
             Self::Scripted(stage) => stage.server().prototype().stderr.clone(),
             Self::Live(..) => None,
@@ -277,7 +277,7 @@ impl Wiring {
 
     async fn connect_stdio(&mut self, server: &ServerName, launch: Option<&Launch>) -> Result<Connection, String> {
         let actor = self.actor(server)?;
-        let stderr = actor.stderr();
+        let stderr = actor.complaints();
         let stderr = stderr.as_deref();
         // The argv that identifies a server must not vary from launch to launch,
         // as the port and the token of a rendezvous do.

@@ -120,6 +120,6 @@ mod tests {
         let changes = json!({ "listChanged": true });
         assert_eq!(result["capabilities"], json!({ "tools": changes, "resources": changes, "logging": {} }));
         assert_eq!(result["instructions"], "# one\n\nAsk.\nTwice.");
-        assert_eq!(Value::from(result["serverInfo"]["name"].clone()), "gateproof");
+        assert_eq!(result["serverInfo"]["name"], "gateproof");
     }
 }

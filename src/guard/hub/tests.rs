@@ -71,7 +71,7 @@ impl Desk {
             self.say(server, &text).await;
         }
         let opened = self.heard().await;
-        assert!(opened.contains(r#""id":"o""#) && opened.contains(r##"# one\n\nOne.\n\n# two\n\nTwo."##), "{opened}");
+        assert!(opened.contains(r#""id":"o""#) && opened.contains(r"# one\n\nOne.\n\n# two\n\nTwo."), "{opened}");
     }
 
     async fn list(&mut self, one: &str, two: &str) -> String {

@@ -37,8 +37,11 @@ impl Upstream {
         recorder: Recorder,
     ) -> Result<Self, String> {
         let rendezvous = Rendezvous::bind().await.map_err(|error| format!("no port for a relay: {error}"))?;
-        let argv =
-            rendezvous.argv(program, &["gateproof-endpoint".to_owned(), server.to_string()], actor.stderr().as_deref());
+        let argv = rendezvous.argv(
+            program,
+            &["gateproof-endpoint".to_owned(), server.to_string()],
+            actor.complaints().as_deref(),
+        );
         let understudy = Understudy::default();
         let mut attending = Tasks::default();
         let (server, replaced) = (server.clone(), Arc::clone(&understudy));
