@@ -93,11 +93,11 @@ fn variant(
     let body: CaseFile = toml::Value::Table(filled)
         .try_into()
         .map_err(|error: toml::de::Error| source.error(&[], format!("the variant {id}: {}", error.message())))?;
-    let pieces = body
+    let mut pieces = body
         .servers
         .iter()
         .flat_map(|server| server.greeting.iter().chain(server.faults.iter().flat_map(|fault| &fault.wire)));
-    if let Some(problem) = pieces.filter_map(|piece| piece.problem(false)).next() {
+    if let Some(problem) = pieces.find_map(|piece| piece.problem(false)) {
         return Err(source.error(&[Step::Key("servers")], format!("the variant {id}: {problem}")));
     }
     Ok(Case { id, file: source.name().to_owned(), body })

@@ -72,7 +72,7 @@ pub async fn serve(face: Face, listener: TcpListener, mut unasked: mpsc::Unbound
                 }
                 Err(_) => return,
             },
-            Some(said) = unasked.recv() => server.on_get(said),
+            Some(said) = unasked.recv() => server.on_get(&said),
             Some(_) = clients.join_next() => {}
         }
     }
@@ -107,7 +107,7 @@ async fn answer(
         .collect();
     let text = request.into_body().collect().await.map_err(io::Error::other)?.to_bytes();
     let (message, mut served) = if verb == "POST" {
-        let heard = server.face.hear(headers, text);
+        let heard = server.face.hear(&headers, text);
         server.heard.send_modify(|count| *count += 1);
         heard
     } else {
@@ -120,7 +120,7 @@ async fn answer(
     let heard = *server.heard.borrow();
     server.until(heard + served.hold).await;
     if let Some(said) = served.web.on_get.take() {
-        server.on_get(said);
+        server.on_get(&said);
     }
     let (script, interim) = (served.script.take(), std::mem::take(&mut served.web.interim));
     let response = server.face.dress(&message, served);
@@ -176,9 +176,9 @@ impl Server {
     }
 
     /// Says something on the stream of a GET, or once there is one.
-    fn on_get(&self, said: Bytes) {
+    fn on_get(&self, said: &Bytes) {
         self.face.record(Direction::Replyward, Message::new(said.clone()), Dress::default());
-        let event = sse::encode(&said);
+        let event = sse::encode(said);
         let mut streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
         if streams.open.as_ref().is_none_or(|open| open.send(event.clone()).is_err()) {
             streams.unsent.push(event);

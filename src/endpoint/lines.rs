@@ -54,10 +54,7 @@ pub async fn serve(
                 }
                 mouth.hear(served);
             }
-            said = unasked.recv() => match said {
-                Some(said) => mouth.queue.push_back(said.into()),
-                None => continue,
-            },
+            Some(said) = unasked.recv() => mouth.queue.push_back(said.into()),
         }
     }
     let reason = "the server's end is over".to_owned();

@@ -59,7 +59,7 @@ impl Response {
 
 impl Face {
     /// Takes a request in; records both ways.
-    pub fn answer(&self, verb: &'static str, headers: Vec<(String, String)>, body: Bytes) -> Response {
+    pub fn answer(&self, verb: &'static str, headers: &[(String, String)], body: Bytes) -> Response {
         if verb != "POST" {
             let status = if verb == "DELETE" && self.has_sessions() { 200 } else { 405 };
             return Response::bare(status, Vec::new());
@@ -71,13 +71,13 @@ impl Face {
     }
 
     /// Takes a message in, records it, and says what comes of it.
-    pub(super) fn hear(&self, headers: Vec<(String, String)>, body: Bytes) -> (Message, Served) {
+    pub(super) fn hear(&self, headers: &[(String, String)], body: Bytes) -> (Message, Served) {
         let message = Message::new(body);
-        let principal = self.principal(&headers);
-        let served = self.refusal(&message, &headers);
-        let dress = Dress { headers: headers.clone(), verb: Some("POST"), status: None };
+        let principal = self.principal(headers);
+        let served = self.refusal(&message, headers);
+        let dress = Dress { headers: headers.to_vec(), verb: Some("POST"), status: None };
         self.record(Direction::Requestward, message.clone(), dress);
-        let served = served.unwrap_or_else(|| self.stage.server().arrive(&principal, &headers, &message));
+        let served = served.unwrap_or_else(|| self.stage.server().arrive(&principal, headers, &message));
         (message, served)
     }
 
@@ -181,12 +181,12 @@ struct Whole(Face);
 
 impl Respond for Whole {
     fn respond(&self, request: &Request) -> ResponseTemplate {
-        let headers = request
+        let headers: Vec<_> = request
             .headers
             .iter()
             .map(|(name, value)| (name.as_str().to_owned(), String::from_utf8_lossy(value.as_bytes()).into_owned()))
             .collect();
-        let response = self.0.answer(verb(request.method.as_str()), headers, request.body.clone().into());
+        let response = self.0.answer(verb(request.method.as_str()), &headers, request.body.clone().into());
         let mut template = ResponseTemplate::new(response.status);
         let mut content_type = None;
         for (name, value) in &response.headers {
@@ -283,7 +283,7 @@ fn answer(face: &Face, frame: Frame, listening: &mut Vec<(Id, Exchange)>) -> Vec
         Verb::Post => "POST",
         Verb::Delete => "DELETE",
     };
-    let Response { status, headers, bodies, events, listens } = face.answer(verb, headers, frame.body);
+    let Response { status, headers, bodies, events, listens } = face.answer(verb, &headers, frame.body);
     if !events {
         return vec![http::whole(frame.exchange, status, headers, bodies.concat())];
     }

@@ -204,7 +204,9 @@ impl Client {
                 whole.extend_from_slice(&chunk);
                 within_cap(whole.len())?;
             }
-            lease.into_iter().for_each(|lease| self.pool.give_back(lease));
+            if let Some(lease) = lease {
+                self.pool.give_back(lease);
+            }
             return self.deliver(exchange, &head, Form::Whole, whole.freeze()).await;
         }
         if order.verb == Verb::Get {
@@ -222,7 +224,9 @@ impl Client {
             }
             within_cap(decoder.held())?;
         }
-        lease.into_iter().for_each(|lease| self.pool.give_back(lease));
+        if let Some(lease) = lease {
+            self.pool.give_back(lease);
+        }
         self.deliver(exchange, &head, Form::End, Bytes::new()).await
     }
 
