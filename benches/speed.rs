@@ -74,7 +74,7 @@ fn gate(guarded: bool) -> Box<dyn Gate> {
 fn pass(gate: &mut dyn Gate, direction: Direction, raw: &'static str) {
     let server = ServerName::from("helpdesk");
     let message = Message::new(raw);
-    let passing = Passing { server: &server, direction, message: &message, headers: None, via: None };
+    let passing = Passing { server: &server, direction, message: &message, headers: None, via: None, batched: false };
     black_box(gate.decide(&Event::Passing(passing)));
 }
 
