@@ -103,8 +103,8 @@ fn checks(url: &str, revision: &str) -> Result<BTreeMap<Key, String>, Failed> {
             if status == "INFO" {
                 continue;
             }
-            let nth = (1..).find(|nth| !checks.contains_key(&(scenario.clone(), id.to_owned(), *nth)));
-            checks.insert((scenario.clone(), id.to_owned(), nth.unwrap_or_default()), status.to_owned());
+            let before = checks.keys().filter(|(of, other, _)| *of == scenario && other == id).count();
+            checks.insert((scenario.clone(), id.to_owned(), before + 1), status.to_owned());
         }
     }
     if checks.is_empty() {

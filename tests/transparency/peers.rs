@@ -67,7 +67,7 @@ impl Listening {
         let mut line = String::new();
         said.read_line(&mut line)?;
         let url = line.trim().strip_prefix("listening on ");
-        listening.url = url.ok_or_else(|| format!("it doesn't listen: {line:?}"))?.to_owned();
+        url.ok_or_else(|| format!("it doesn't listen: {line:?}"))?.clone_into(&mut listening.url);
         // Whoever isn't read may be held up.
         std::thread::spawn(move || said.read_to_end(&mut Vec::new()));
         Ok(listening)
