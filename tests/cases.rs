@@ -18,7 +18,10 @@ use gateproof::{
 use libtest_mimic::{Arguments, Failed, Trial as Test};
 
 fn main() -> ExitCode {
-    let arguments = Arguments::from_args();
+    let mut arguments = Arguments::from_args();
+    // Most trials wait: for a process, a socket, or a deadline.
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    arguments.test_threads.get_or_insert(processors * 4);
     let suite = match Suite::load(Path::new(env!("CARGO_MANIFEST_DIR"))) {
         Ok(suite) => suite,
         Err(error) => {
