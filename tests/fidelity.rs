@@ -6,22 +6,21 @@
 use std::{path::Path, sync::Arc};
 
 use gateproof::{
-    case::Kind,
     cli::fidelity::compare,
     controls::Control,
     judge::fidelity::Difference,
-    plan::{Arm, Filter, Selection, Suite, Trial},
+    plan::{Arm, Selection, Suite, Trial},
     runner::{Schedule, Settings},
-    score::fidelity::{Passage, Session},
+    score::fidelity::{Passage, Session, counts},
     transport,
 };
 
 fn played(arm: Arm, via: &[transport::Kind], filter: &str) -> Vec<Session> {
     let suite = Suite::load(Path::new(env!("CARGO_MANIFEST_DIR"))).unwrap();
-    let honest = Filter::And(Box::new(Filter::Kind(Kind::Benign)), Box::new(filter.parse().unwrap()));
-    let selection = Selection { filter: honest, ..Selection::new([arm], via) };
+    let selection = Selection { filter: filter.parse().unwrap(), ..Selection::new([arm], via) };
     let direct = |trial: &Trial| Trial { arm: Arm::Direct, prepared: Arc::clone(&trial.prepared), ..*trial };
-    let pairs: Vec<_> = selection.trials(&suite).into_iter().map(|trial| (direct(&trial), trial)).collect();
+    let trials = selection.trials(&suite).into_iter().filter(counts);
+    let pairs: Vec<_> = trials.map(|trial| (direct(&trial), trial)).collect();
     assert!(!pairs.is_empty(), "{filter}: nothing to compare");
     let settings = Settings { program: Some(env!("CARGO_BIN_EXE_gateproof").into()), ..Settings::default() };
     let jobs = std::thread::available_parallelism().map_or(1, usize::from);

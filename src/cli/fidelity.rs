@@ -14,16 +14,15 @@ use super::{
     trouble::{self, count},
 };
 use crate::{
-    case::Kind,
     judge::fidelity::{Change, Difference, HOP_LOCAL},
-    plan::{Arm, Filter, Selection, Suite, Trial},
+    plan::{Arm, Selection, Suite, Trial},
     protocol::Leg,
     report::{
         style::{Style, Tone, wrapped},
         transcript::apart,
     },
     runner::{self, Schedule},
-    score::fidelity::{Passage, Session, by_check, tally},
+    score::fidelity::{Passage, Session, by_check, counts, tally},
     transport,
 };
 
@@ -117,12 +116,16 @@ fn sessions(args: &FidelityArgs, suite: &Suite) -> Vec<(Trial, Trial)> {
         ([], None) => transport::Kind::ALL.to_vec(),
         (given, _) => given.to_vec(),
     };
-    let honest = Filter::And(Box::new(args.chosen.filter()), Box::new(Filter::Kind(Kind::Benign)));
     let revisions = run::Spoken::revisions(&args.revisions);
-    let selection =
-        Selection { filter: honest, partition: args.chosen.partition, revisions, ..Selection::new(arms, transports) };
+    let selection = Selection {
+        filter: args.chosen.filter(),
+        partition: args.chosen.partition,
+        revisions,
+        ..Selection::new(arms, transports)
+    };
     let direct = |trial: &Trial| Trial { arm: Arm::Direct, prepared: Arc::clone(&trial.prepared), ..*trial };
-    let trials = selection.trials(suite).into_iter().filter(|trial| trial.arm != Arm::Direct);
+    let is_meant = |trial: &Trial| trial.arm != Arm::Direct && counts(trial);
+    let trials = selection.trials(suite).into_iter().filter(is_meant);
     trials.map(|trial| (direct(&trial), trial)).collect()
 }
 
@@ -173,7 +176,8 @@ fn render(sessions: &[Session], style: Style) -> String {
     let legend = format!(
         "Honest sessions through a gate, held against the same with nothing in the middle: what the servers received \
          and what the client received, message by message and byte by byte. By a check: a check says that it acted \
-         on the server's messages. Hop-local headers are left out: {}.",
+         on the server's messages. Hop-local headers are left out ({}), and so are the cases under `faults`, whose \
+         wire is broken on purpose, and over HTTP sessions with requests that are sent at once.",
         HOP_LOCAL.join(", ")
     );
     let mut out = vec![style.fitted(table, 80), style.paint(Tone::Dim, &wrapped(&legend, style.width()))];

@@ -101,7 +101,7 @@ fn differences(ours: &[&Crossing], theirs: &[&Crossing], in_order: bool) -> Vec<
     let raw = |crossing: &&Crossing| crossing.message.raw().clone();
     let mut out = Vec::new();
     if ours.len() == theirs.len() && ours.iter().zip(theirs).all(|(a, b)| a.message.raw() == b.message.raw()) {
-        out.extend(ours.iter().zip(theirs).filter_map(|(a, b)| dressed_otherwise(&a.dress, &b.dress)));
+        out.extend(ours.iter().zip(theirs).filter_map(|(a, b)| dressed_otherwise(a, b)));
         return out;
     }
     // Each message finds one with the same bytes; those that are left over are told
@@ -110,7 +110,7 @@ fn differences(ours: &[&Crossing], theirs: &[&Crossing], in_order: bool) -> Vec<
     let mut lost = Vec::new();
     for our in ours {
         match left.iter().position(|their| their.message.raw() == our.message.raw()) {
-            Some(at) => out.extend(dressed_otherwise(&our.dress, &left.remove(at).dress)),
+            Some(at) => out.extend(dressed_otherwise(our, left.remove(at))),
             None => lost.push(*our),
         }
     }
@@ -121,6 +121,14 @@ fn differences(ours: &[&Crossing], theirs: &[&Crossing], in_order: bool) -> Vec<
         return out;
     }
     for our in lost {
+        // Over HTTP a request that a server leaves without an answer has a response all
+        // the same; a hop that waits for the answer says that none came.
+        if is_empty_acceptance(our)
+            && let Some(at) = left.iter().position(|their| their.message.error().is_some())
+        {
+            left.remove(at);
+            continue;
+        }
         let kin = |their: &&Crossing| {
             (their.message.shape(), their.message.id(), their.message.method())
                 == (our.message.shape(), our.message.id(), our.message.method())
@@ -134,10 +142,18 @@ fn differences(ours: &[&Crossing], theirs: &[&Crossing], in_order: bool) -> Vec<
     out
 }
 
+/// Whether it merely says that a message was taken: any 2xx without a body does, and
+/// which one belongs to the hop (streamable HTTP asks for 202).
+fn is_empty_acceptance(crossing: &Crossing) -> bool {
+    crossing.message.raw().is_empty() && crossing.dress.status.is_some_and(|status| (200..300).contains(&status))
+}
+
 /// The first status or header that differs, hop-local ones left out. Lines of one
 /// name keep their order; the order of names means nothing (RFC 9110 section 5.3).
-fn dressed_otherwise(ours: &Dress, theirs: &Dress) -> Option<Difference> {
-    if ours.status != theirs.status || ours.verb != theirs.verb {
+fn dressed_otherwise(ours: &Crossing, theirs: &Crossing) -> Option<Difference> {
+    let accepted = is_empty_acceptance(ours) && is_empty_acceptance(theirs);
+    let (ours, theirs) = (&ours.dress, &theirs.dress);
+    if !accepted && (ours.status != theirs.status || ours.verb != theirs.verb) {
         let said = |dress: &Dress| match (dress.verb, dress.status) {
             (Some(verb), _) => verb.to_owned(),
             (None, status) => status.map_or_else(|| "no status".to_owned(), |status| status.to_string()),

@@ -306,6 +306,12 @@ impl Relay {
             // reply.
             self.exchanges.answered(frame.exchange, message.id());
         }
+        if message.shape() == Shape::Batch && !stays {
+            // A gate that takes no batch apart lets its replies through all the same.
+            for reply in message.parts().iter().filter(|part| part.shape() == Shape::Response) {
+                self.exchanges.answered(frame.exchange, reply.id());
+            }
+        }
         if form == Form::Event && !stays {
             self.exchanges.begun(frame.exchange);
         }

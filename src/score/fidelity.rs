@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use serde::Serialize;
 
 use crate::{
-    case::{Case, CaseId, Step},
+    case::{Case, CaseId, Kind, Step},
     gate::CheckId,
     judge::{
         Status,
@@ -20,6 +20,19 @@ use crate::{
 };
 
 use super::manner;
+
+/// The category of cases whose wire is broken on purpose: what becomes of a broken hop
+/// belongs to that hop, so there is nothing to hold against the next one.
+const BROKEN: &str = "faults";
+
+/// Whether every byte of an honest session has to come through. Requests that are sent
+/// at once over HTTP reach a server in any order, and what it answers may hang on that:
+/// two such sessions can't be compared.
+pub fn counts(trial: &Trial) -> bool {
+    let case = &trial.prepared.case;
+    let is_in_order = trial.transport != transport::Kind::Http || !case.body.steps.iter().any(is_together);
+    case.body.kind == Kind::Benign && case.id.category() != BROKEN && is_in_order
+}
 
 /// What became of a session.
 #[derive(Debug)]
