@@ -66,12 +66,9 @@ pub(super) fn fidelity(args: &FidelityArgs, common: &Common, screen: &Screen) ->
         Ok(suite) => suite,
         Err(code) => return code,
     };
-    let gate = match args.gate.find(&suite, common) {
+    let gate = match args.gate.chosen(&suite, common) {
         Ok(gate) => gate,
-        Err(error) => {
-            screen::note(&format!("error: {error}"));
-            return exit::USAGE;
-        }
+        Err(code) => return code,
     };
     if gate.is_none() && args.arms.contains(&Arm::Outside) {
         screen::note("error: the arm 'outside' needs a gate: --gate, --gate-command or --gate-url");

@@ -71,6 +71,14 @@ pub(super) struct GateArgs {
 }
 
 impl GateArgs {
+    /// The gate that is meant, if one is; what is wrong is said.
+    pub(super) fn chosen(&self, suite: &Suite, common: &Common) -> Result<Option<Outside>, u8> {
+        self.find(suite, common).map_err(|error| {
+            screen::note(&format!("error: {error}"));
+            exit::USAGE
+        })
+    }
+
     /// The gate that is meant, if one is; or what to say instead.
     pub(super) fn find(&self, suite: &Suite, common: &Common) -> Result<Option<Outside>, String> {
         let mut outside = match (&self.gate, &self.gate_command, &self.gate_url, self.upstream_listen) {

@@ -113,12 +113,9 @@ pub(super) fn run(args: &RunArgs, common: &Common, screen: &Screen) -> u8 {
         Ok(suite) => suite,
         Err(code) => return code,
     };
-    let gate = match args.gate.find(&suite, common) {
+    let gate = match args.gate.chosen(&suite, common) {
         Ok(gate) => gate,
-        Err(error) => {
-            screen::note(&format!("error: {error}"));
-            return exit::USAGE;
-        }
+        Err(code) => return code,
     };
     if args.transcripts.is_given() && args.live.len() > 1 {
         screen::note("error: --transcripts holds one run: give one --live at a time");

@@ -59,13 +59,6 @@ pub struct Compared {
     pub changes: Vec<Change>,
 }
 
-impl Compared {
-    /// The changes of what was received there.
-    pub fn at(&self, leg: Leg) -> impl Iterator<Item = &Change> {
-        self.changes.iter().filter(move |change| change.at == leg)
-    }
-}
-
 /// Holds what came through a gate against what comes with nothing in the middle.
 ///
 /// `in_order` says whether the order of messages means something: it does where
