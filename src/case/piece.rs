@@ -65,6 +65,12 @@ impl Piece {
         whole.slice(..length)
     }
 
+    /// Whether something stands behind the message `{{name}}` in the same piece.
+    pub fn goes_on_after(&self, name: &str) -> bool {
+        let behind = self.text.as_deref().and_then(|text| text.rsplit_once(&format!("{{{{{name}}}}}")));
+        behind.is_some_and(|(_, behind)| !behind.trim().is_empty())
+    }
+
     /// `bytes` as they are written, one write each.
     pub fn writes(&self, bytes: &Bytes) -> Vec<Bytes> {
         let (first, rest) = match self.split {

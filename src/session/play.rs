@@ -90,13 +90,16 @@ pub struct Session<'a, W> {
     pub(super) peers: BTreeMap<ServerName, Peer>,
     labels: Vec<(String, &'a Step)>,
     pub(super) next: u64,
+    /// Something was written behind a message: whoever reads on may take it for another
+    /// one, whose answer nobody waits for.
+    pub(super) unanswered: bool,
 }
 
 impl<'a, W: World> Session<'a, W> {
     /// A client before its first step.
     pub fn new(case: &'a Case, revision: Revision, recorder: Recorder, deadlines: Deadlines, world: W) -> Self {
         let labels = case::labels(&case.body.steps);
-        Self { case, revision, recorder, deadlines, world, peers: BTreeMap::new(), labels, next: 0 }
+        Self { case, revision, recorder, deadlines, world, peers: BTreeMap::new(), labels, next: 0, unanswered: false }
     }
 
     /// Plays every step, then closes and takes in what still comes.
@@ -111,6 +114,9 @@ impl<'a, W: World> Session<'a, W> {
         // Who sends on what it denied may take its time over it.
         if case.body.expect.refusal.as_ref().is_some_and(|refusal| refusal.stage == case::Stage::Request) {
             tokio::time::sleep(self.deadlines.linger).await;
+        }
+        if self.unanswered {
+            tokio::time::sleep(self.deadlines.settle).await;
         }
         for (_, peer) in std::mem::take(&mut self.peers) {
             self.close(peer).await;

@@ -156,6 +156,7 @@ impl<'a, W: World> Session<'a, W> {
         let sent = if wire.is_empty() {
             peer.send(&self.recorder, exchange, body, (verb, bare), own).await
         } else {
+            self.unanswered |= peer.http && wire.iter().any(|piece| piece.goes_on_after("sent"));
             peer.write(&self.recorder, exchange, &body, ((verb, bare), own), wire).await
         };
         // On HTTP even a notification has a response, and waiting for it keeps

@@ -1,6 +1,10 @@
 //! A client that trusts whatever it is told, unless a referee stops it.
 
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 
 use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, header};
@@ -15,8 +19,8 @@ use url::{Position, Url};
 
 use super::{
     super::{
-        Carrier, Close, Connection, Exact, Exchange, Form, Frame, Go, Headers, Redirect, Referee, ReplyHead, Verb,
-        ledger::Outlet,
+        Carrier, Close, Connection, Exact, Exchange, Form, Frame, Go, Headers, Redirect, Referee, ReplyHead, Tasks,
+        Verb, ledger::Outlet,
     },
     BODY_CAP, exact, headers,
     pool::{self, Lease, Pool, reason},
@@ -66,7 +70,7 @@ pub fn connect(url: &str, referee: Arc<dyn Referee>) -> Connection {
     match Url::parse(url) {
         Ok(url) => {
             let to_owner = Outlet::new(to_owner);
-            let client = Arc::new(Client { url, referee, pool: Pool::default(), to_owner });
+            let client = Arc::new(Client { url, referee, pool: Pool::default(), written: Mutex::default(), to_owner });
             // Ends by itself, so that requests already accepted are sent even
             // if the owner is gone.
             tokio::spawn(drive(client, from_owner));
@@ -83,6 +87,9 @@ struct Client {
     url: Url,
     referee: Arc<dyn Referee>,
     pool: Pool,
+    /// Conversations that were written byte for byte. They end with the owner: what
+    /// stands behind a request is still read when that has its response.
+    written: Mutex<Vec<Tasks>>,
     to_owner: Outlet,
 }
 
@@ -178,12 +185,11 @@ impl Client {
         let writes = exact::request(&request, &exact.headers, &exact.writes);
         let stream = pool::connect(&self.url).await?;
         let (mut sender, own) = exact::converse(stream, writes).await?;
+        self.written.lock().unwrap_or_else(PoisonError::into_inner).push(own);
         let response = sender.send_request(request).await.map_err(|error| reason(&error))?;
         drop(headed);
         let head = ReplyHead { status: response.status().as_u16(), headers: headers::carried(response.headers()) };
-        let received = self.receive(order, head, response.into_body(), None).await;
-        drop(own);
-        received
+        self.receive(order, head, response.into_body(), None).await
     }
 
     async fn receive(
