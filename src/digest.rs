@@ -16,7 +16,18 @@ use crate::protocol::strict::Node;
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Fingerprint([u8; 32]);
 
+/// Half of a digest: enough to tell things apart in memory, where there are many.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Brief([u8; 16]);
+
 impl Fingerprint {
+    /// Its first half.
+    pub fn brief(&self) -> Brief {
+        let mut half = [0; 16];
+        half.copy_from_slice(&self.0[..16]);
+        Brief(half)
+    }
+
     /// The digest of some bytes.
     pub fn of(bytes: &[u8]) -> Self {
         Self(Sha256::digest(bytes).into())

@@ -111,26 +111,33 @@ impl Guarded {
             consented: absorbed.consented,
             outward: &absorbed.outward,
         };
-        let mut each: Vec<Option<Proposals>> = checks::ALL.iter().map(|_| None).collect();
+        let mut each: Vec<(usize, Proposals)> = Vec::new();
         for &index in &self.order {
             if self.rules.checks().has(index) {
                 let check = checks::ALL[index];
                 let mut proposals = Proposals::new(check.docs().id);
                 timed(meter, Part::Check(index), || check.inspect(&context, event, &mut proposals));
-                each[index] = Some(proposals);
+                if !proposals.is_empty() {
+                    each.push((index, proposals));
+                }
             }
         }
+        each.sort_unstable_by_key(|(index, _)| *index);
         let mut all: Option<Proposals> = None;
         let mut shadow = Vec::new();
-        for (index, one) in each.into_iter().enumerate() {
-            match (one, &mut all) {
-                (None, _) => {}
-                (Some(one), _) if !self.enforced.has(index) => shadow.extend(one.findings),
-                (Some(one), Some(all)) => all.append(one),
-                (Some(one), None) => all = Some(one),
+        for (index, one) in each {
+            match &mut all {
+                _ if !self.enforced.has(index) => shadow.extend(one.findings),
+                Some(all) => all.append(one),
+                None => all = Some(one),
             }
         }
-        let Some(proposals) = all else { return Ruling { shadow, ..Ruling::forward() } };
+        let Some(proposals) = all else {
+            // A gate of which nothing acts takes nothing apart.
+            let acts = self.rules.checks().and(self.enforced) != CheckSet::none();
+            let decision = if acts && is_batch(event) { Decision::Each } else { Decision::Forward };
+            return Ruling { decision, findings: Vec::new(), shadow };
+        };
         let decision = self.compose(event, &absorbed, &proposals);
         Ruling { decision, findings: proposals.findings, shadow }
     }
@@ -139,9 +146,7 @@ impl Guarded {
         if let Some(refusal) = proposals.refusals.first() {
             return Decision::Refuse { reply: self.refuse(event, absorbed, refusal), status: refusal.status };
         }
-        if let Event::Passing(Passing { message, batched: false, .. }) = event
-            && message.shape() == Shape::Batch
-        {
+        if is_batch(event) {
             return Decision::Each;
         }
         let mut rewrite = Rewrite { body: None, headers: proposals.headers.clone(), env: proposals.env.clone() };
@@ -199,6 +204,11 @@ impl Guarded {
             }
         }
     }
+}
+
+/// Whether a message holds others that are still to be looked at one by one.
+fn is_batch(event: &Event<'_>) -> bool {
+    matches!(event, Event::Passing(Passing { message, batched: false, .. }) if message.shape() == Shape::Batch)
 }
 
 /// Whether a server that asks waits for an answer under the id of its request,

@@ -69,6 +69,18 @@ impl Proposals {
         }
     }
 
+    /// Whether it comes to nothing.
+    pub(super) fn is_empty(&self) -> bool {
+        let Self { check: _, findings, refusals, withheld, replaced, splices, headers, env } = self;
+        findings.is_empty()
+            && refusals.is_empty()
+            && withheld.is_empty()
+            && replaced.is_empty()
+            && splices.is_empty()
+            && headers.is_empty()
+            && env.is_empty()
+    }
+
     /// Appends what another check proposed.
     pub(super) fn append(&mut self, other: Self) {
         self.findings.extend(other.findings);

@@ -4,13 +4,14 @@ use std::collections::{BTreeMap, HashMap};
 
 use super::super::{Replay, ServerPolicy, ToolBudget};
 use crate::{
-    digest::{self, Fingerprint},
+    digest::{self, Brief, Fingerprint},
     protocol::{Id, Message, strict::Node},
 };
 
 /// How many different calls are remembered. Past that, new ones are counted by
-/// tool alone, and acts that may not be replayed can't be told any more.
-const REMEMBERED: usize = 65_536;
+/// tool alone, and acts that may not be replayed can't be told any more. A hash table
+/// of 65,536 places is full with so many, and one more would double it.
+const REMEMBERED: usize = 57_344;
 
 /// The calls of one server's session. What a check refuses is taken back, since
 /// the server never gets it.
@@ -21,7 +22,7 @@ pub struct Calls {
     /// Calls by tool, for tools that the policy names.
     by_tool: BTreeMap<String, usize>,
     /// Calls by tool and arguments.
-    by_call: HashMap<Fingerprint, usize>,
+    by_call: HashMap<Brief, u32>,
     /// The call that was made last, and how often in a row.
     row: Option<(Fingerprint, usize)>,
     /// Calls that wait for their answers, in all and by tool.
@@ -92,9 +93,10 @@ impl Calls {
         if let Some(tool) = &made.tool {
             *self.by_tool.entry(tool.clone()).or_default() += 1;
         }
-        let has_room = self.by_call.len() < REMEMBERED;
-        if has_room || self.by_call.contains_key(&made.call) {
-            *self.by_call.entry(made.call).or_default() += 1;
+        let brief = made.call.brief();
+        if self.by_call.len() < REMEMBERED || self.by_call.contains_key(&brief) {
+            let count = self.by_call.entry(brief).or_default();
+            *count = count.saturating_add(1);
         }
         self.row = match self.row {
             Some((call, count)) if call == made.call => Some((call, count + 1)),
@@ -136,7 +138,7 @@ impl Calls {
         if let Some(count) = made.tool.as_ref().and_then(|tool| self.by_tool.get_mut(tool)) {
             *count = count.saturating_sub(1);
         }
-        if let Some(count) = self.by_call.get_mut(&made.call) {
+        if let Some(count) = self.by_call.get_mut(&made.call.brief()) {
             *count = count.saturating_sub(1);
         }
         if let Some((_, count)) = self.row.as_mut().filter(|(call, _)| *call == made.call) {
@@ -190,7 +192,7 @@ impl Calls {
         };
         Count {
             total: self.total,
-            identical: self.by_call.get(&made.call).copied().unwrap_or_default(),
+            identical: self.by_call.get(&made.call.brief()).map_or(0, |count| *count as usize),
             in_a_row: self.row.filter(|(call, _)| *call == made.call).map(|(_, count)| count).unwrap_or_default(),
             tool: of_tool(&self.by_tool),
             waiting: self.waiting.len(),

@@ -1,9 +1,6 @@
 //! What the user consented to, and what is known of the tools that it is about.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-};
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{super::text, KnownTool};
 use crate::{
@@ -102,7 +99,11 @@ impl Consents {
 
 /// The fingerprint of the tool's definition as it is listed now.
 pub(super) fn listed_as(tools: &BTreeMap<String, KnownTool>, name: &str) -> Option<Fingerprint> {
-    let definition: &Arc<str> = &tools.get(name)?.definition;
-    let document = strict::parse(definition.as_bytes()).ok()?;
-    Some(digest::fingerprint(definition.as_bytes(), &document.root))
+    let tool = tools.get(name)?;
+    // Asked for with every call, and the same until the tool is listed anew.
+    *tool.fingerprint.get_or_init(|| {
+        let definition = tool.definition.as_bytes();
+        let document = strict::parse(definition).ok()?;
+        Some(digest::fingerprint(definition, &document.root))
+    })
 }

@@ -1,6 +1,9 @@
 //! What a listing tells.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, OnceLock},
+};
 
 use super::{
     super::{Listing, ListingKind, ServerPolicy},
@@ -50,6 +53,7 @@ impl ServerFacts {
                 let Some(definition) = text(Some(&item.node)) else { continue };
                 let tool = KnownTool {
                     definition,
+                    fingerprint: OnceLock::new(),
                     input_schema: text(item.node.member("inputSchema")),
                     // Some servers send null for what they don't have.
                     output_schema: text(item.node.member("outputSchema").filter(|node| node.kind != Kind::Null)),

@@ -21,7 +21,10 @@ mod settled;
 mod subscriptions;
 mod versions;
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, OnceLock},
+};
 
 pub use asking::Asking;
 pub(super) use asking::question;
@@ -46,6 +49,7 @@ pub use versions::{Stale, Versions};
 
 use self::pinned::Keeper;
 use super::{Event, Listing, Opening, Outward, Owner, Passing, PinStore, Rules, Surroundings, outward};
+use crate::digest::Fingerprint;
 use crate::protocol::{Direction, Id, Message, ServerName, Shape};
 
 /// A request that the server has not answered yet.
@@ -139,6 +143,8 @@ pub(super) struct Absorbed {
 pub struct KnownTool {
     /// The whole definition's raw text.
     pub definition: Arc<str>,
+    /// The definition's fingerprint, once somebody has asked for it.
+    pub(super) fingerprint: OnceLock<Option<Fingerprint>>,
     /// The input schema's raw text, where there is one.
     pub input_schema: Option<Arc<str>>,
     /// The output schema's raw text, where there is one.

@@ -24,6 +24,8 @@ pub struct NameClaim {
 #[derive(Debug, Default)]
 pub struct NameClaims {
     by_look: HashMap<String, Vec<NameClaim>>,
+    /// What listed names look like: calls ask for it again and again.
+    looks: HashMap<String, String>,
     by_joined: HashMap<String, Vec<NameClaim>>,
     listings: u64,
 }
@@ -38,7 +40,8 @@ impl NameClaims {
         self.listings += u64::from(first_page);
         for name in listing.items.iter().filter_map(|item| item.name.as_deref()) {
             let claim = NameClaim { server: server.clone(), name: name.to_owned(), listing: self.listings };
-            add(&mut self.by_look, look(name), &claim);
+            let look = self.looks.entry(name.to_owned()).or_insert_with(|| look(name));
+            add(&mut self.by_look, look.clone(), &claim);
             if let Some(join) = join {
                 add(&mut self.by_joined, joined(server, join, name), &claim);
             }
@@ -47,7 +50,11 @@ impl NameClaims {
 
     /// The claims to names that look like this one, in the order in which they came.
     pub fn alike(&self, name: &str) -> &[NameClaim] {
-        self.by_look.get(&look(name)).map_or(&[], Vec::as_slice)
+        let claims = match self.looks.get(name) {
+            Some(look) => self.by_look.get(look),
+            None => self.by_look.get(&look(name)),
+        };
+        claims.map_or(&[], Vec::as_slice)
     }
 
     /// The claims to names that look like this one once the server's name is put

@@ -70,7 +70,10 @@ impl Rounds {
     /// A result came for a request that had been answered with `number` rounds before.
     /// Says whether it is one more.
     pub(super) fn answered(&mut self, request: &Message, result: &Node, who: Who, before: &Round) -> bool {
-        let Some(of) = StateUse::of(request, who).filter(|_| is_round(result)) else { return false };
+        if !is_round(result) {
+            return false;
+        }
+        let Some(of) = StateUse::of(request, who) else { return false };
         let asked = questions(result).map(|(key, asked)| {
             let method = asked.member("method").and_then(Node::as_str).unwrap_or_default().to_owned();
             let params = asked.member("params").filter(|_| method == "elicitation/create");

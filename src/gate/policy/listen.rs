@@ -68,6 +68,10 @@ impl ListenPolicy {
 
     /// Whether the gate goes by this name.
     pub(in crate::gate) fn allows_host(&self, host: &str) -> bool {
+        // As it is written in the policy, but for the port: with every request.
+        if self.hosts.iter().any(|entry| is_spelt(entry, host)) {
+            return true;
+        }
         let Some(found) = Place::host(host) else { return false };
         self.hosts.iter().filter_map(|entry| Place::host(entry)).any(|entry| entry.covers(&found))
     }
@@ -85,6 +89,17 @@ impl ListenPolicy {
         }
         self.hosts.is_empty().then(|| ("hosts", "without a name nobody could reach the gate".to_owned()))
     }
+}
+
+/// Whether a `Host` is an entry as it is written, with any port where that has none.
+fn is_spelt(entry: &str, host: &str) -> bool {
+    let Some(rest) = host.strip_prefix(entry) else { return false };
+    let is_open = !entry.contains(':') || entry.ends_with(']');
+    rest.is_empty()
+        || is_open
+            && rest
+                .strip_prefix(':')
+                .is_some_and(|port| port.bytes().all(|byte| byte.is_ascii_digit()) && port.parse::<u16>().is_ok())
 }
 
 #[cfg(test)]
@@ -119,7 +134,18 @@ mod tests {
         for host in ["gate.example:8443", "GATE.example:8443", "127.0.0.1:39211", "127.0.0.1"] {
             assert!(policy.allows_host(host), "{host}");
         }
-        for host in ["gate.example", "gate.example:80", "rebound.example:39211", "", "127.0.0.1:1 x", "a@127.0.0.1"] {
+        for host in [
+            "gate.example",
+            "gate.example:80",
+            "gate.example:8443:80",
+            "127.0.0.1:+80",
+            "127.0.0.1:70000",
+            "127.0.0.10",
+            "rebound.example:39211",
+            "",
+            "127.0.0.1:1 x",
+            "a@127.0.0.1",
+        ] {
             assert!(!policy.allows_host(host), "{host}");
         }
     }
