@@ -367,3 +367,50 @@ fn a_log_that_cannot_be_written_closes_the_session() {
     assert!(String::from_utf8(output.stderr).unwrap().contains("audit log can't be written"));
     assert!(!desk.path("started").exists());
 }
+
+/// What a guard says to an opening and a listing that come from `input`, where it
+/// speaks to `output`.
+fn spoken(desk: &Desk, input: Stdio, output: Stdio, mut read: impl FnMut() -> String) -> String {
+    let mut command = desk.command(&["sh", "server.sh", "seen"]);
+    let mut child = command.stdin(input).stdout(output).spawn().unwrap();
+    // What this process still holds of the other end would keep it open.
+    drop(command);
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    read()
+}
+
+#[test]
+fn standard_streams_may_be_sockets_or_files() {
+    use std::{
+        io::Read as _,
+        os::{fd::OwnedFd, unix::net::UnixStream},
+    };
+
+    let asked = format!("{OPENING}\n{READY}\n{LIST}\n{}\n", call(3, "read"));
+    let is_whole = |said: &str| said.lines().count() == 3 && said.contains("as \\u0069t is 1.0");
+    // As hosts on Node.js start their servers: a pair of sockets for each stream.
+    let desk = Desk::new(&[]);
+    let ((mut to, input), (mut from, output)) = (UnixStream::pair().unwrap(), UnixStream::pair().unwrap());
+    let kept = output.try_clone().unwrap();
+    to.write_all(asked.as_bytes()).unwrap();
+    drop(to);
+    let said = spoken(&desk, OwnedFd::from(input).into(), OwnedFd::from(output).into(), || {
+        let mut said = [0; 1 << 14];
+        let length = from.read(&mut said).unwrap();
+        String::from_utf8(said[..length].to_vec()).unwrap()
+    });
+    assert!(is_whole(&said), "{said}");
+    // Whoever has the socket as well finds it as it was: one that is waited for.
+    let patience = Duration::from_millis(50);
+    kept.set_read_timeout(Some(patience)).unwrap();
+    let begun = Instant::now();
+    assert!((&kept).read(&mut [0]).is_err() && begun.elapsed() >= patience / 2);
+    // From a file, into a file.
+    let desk = Desk::new(&[]);
+    std::fs::write(desk.path("asked"), &asked).unwrap();
+    let (input, output) = (std::fs::File::open(desk.path("asked")), std::fs::File::create(desk.path("said")));
+    let said = spoken(&desk, input.unwrap().into(), output.unwrap().into(), || {
+        std::fs::read_to_string(desk.path("said")).unwrap()
+    });
+    assert!(is_whole(&said), "{said}");
+}

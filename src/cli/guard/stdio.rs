@@ -9,7 +9,7 @@ use super::{
     policy::Enforced,
 };
 use crate::{
-    guard::{Broken, Keeper, Outcome, Watch, audit::Ending, serve, told},
+    guard::{Broken, Keeper, Outcome, Watch, audit::Ending, input, output, serve, told},
     transport::stdio,
 };
 
@@ -19,7 +19,7 @@ const FLUSH: Duration = Duration::from_secs(2);
 pub(super) fn run(what: &What, screen: &Screen) -> Result<u8, u8> {
     let enforced = Enforced::load(what, screen)?;
     quiet();
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| failed(&format!("no runtime: {error}")))?;
     let code = runtime.block_on(session(what, &enforced));
     // A read of standard input can't be called off, and nobody waits for it.
@@ -60,8 +60,8 @@ async fn session(what: &What, enforced: &Enforced) -> u8 {
         Err(why) => return end(Ending::Unopened, failed(&why)),
     };
     drop(keeper);
-    let (writer, written) = told(tokio::io::stdout());
-    let client = stdio::over(tokio::io::stdin(), writer);
+    let (writer, written) = told(output());
+    let client = stdio::over(input(), writer);
     let outcome = serve(&seen, client, server, stop, what.manner()).await;
     kept.all().await;
     let _ = tokio::time::timeout(FLUSH, written).await;

@@ -20,6 +20,9 @@ const MARK: &[u8] = b"\xEF\xBB\xBF";
 /// How much is asked for in one read.
 const CHUNK: usize = 16 << 10;
 
+/// How much at least.
+const LEAST: usize = 2 << 10;
+
 /// A connection that reads and writes one message a line.
 ///
 /// Lines go out with a line feed; one before the line end that came in is taken
@@ -107,7 +110,10 @@ where
         if searched > LINE_CAP {
             return Close::Broken(format!("a line is longer than {LINE_CAP} bytes"));
         }
-        buffer.reserve(CHUNK);
+        // Lines share what they were read into, so that small ones cost no buffer each.
+        if buffer.capacity() - buffer.len() < LEAST {
+            buffer.reserve(CHUNK);
+        }
         match reader.read_buf(&mut buffer).await {
             Ok(0) => {
                 deliver(buffer.freeze(), &mut begun, to_owner).await;
