@@ -13,6 +13,7 @@
 mod http;
 mod lines;
 mod mixed;
+mod place;
 mod process;
 mod server;
 mod words;
@@ -52,22 +53,20 @@ fn main() -> ExitCode {
 
 fn measure(most: usize) {
     println!("a call and its reply, {} each, in turns of {TURN}\n", ROUNDS * TURN);
-    println!("{:<22} {:>10} {:>10} {:>12} {:>12}", "", "median", "p99", "+median", "+p99");
-    for audited in [false, true] {
-        let name = if audited { "stdio, with a log" } else { "stdio" };
-        let mut guarded = lines::Client::guarded(audited);
-        let mut direct = lines::Client::direct();
-        compare(name, || direct.call(), || guarded.call());
+    if let Some([apart, here]) = place::wake_up() {
+        println!(
+            "To wake a program takes {} here where it is on another processor, {} on",
+            micros(apart),
+            micros(here)
+        );
+        println!("the same one. A guarded call wakes twice as many as a direct one.\n");
     }
+    // Everything on one processor says what the guard does; where the system puts
+    // three programs on several processors, waking them may cost more than that.
+    place::on_one_processor(|| latency("on one processor"));
+    latency("where the system puts them");
     let server = Server::start();
-    for audited in [false, true] {
-        let name = if audited { "http, with a log" } else { "http" };
-        let guard = Guard::before(&server.address, audited);
-        let mut guarded = http::Client::open(&guard.address);
-        let mut direct = http::Client::open(&server.address);
-        compare(name, || direct.call(), || guarded.call());
-    }
-    println!("\n{POOLED} calls over {CONNECTIONS} connections that are kept\n");
+    println!("{POOLED} calls over {CONNECTIONS} connections that are kept\n");
     let guard = Guard::before(&server.address, false);
     for (name, address) in [("direct", &server.address), ("guarded", &guard.address)] {
         let taken = http::pool(address, CONNECTIONS, POOLED as usize);
@@ -85,6 +84,26 @@ fn measure(most: usize) {
         done = until;
         println!("{until:>10} {:>12} {:>12}", mebibytes(guard.resident()), mebibytes(line.resident()));
     }
+}
+
+/// What the guard adds to a call, in each way that it is reached.
+fn latency(place: &str) {
+    println!("{place:<26} {:>10} {:>10} {:>12} {:>12}", "median", "p99", "+median", "+p99");
+    for audited in [false, true] {
+        let name = if audited { "stdio, with a log" } else { "stdio" };
+        let mut guarded = lines::Client::guarded(audited);
+        let mut direct = lines::Client::direct();
+        compare(name, || direct.call(), || guarded.call());
+    }
+    let server = Server::start();
+    for audited in [false, true] {
+        let name = if audited { "http, with a log" } else { "http" };
+        let guard = Guard::before(&server.address, audited);
+        let mut guarded = http::Client::open(&guard.address);
+        let mut direct = http::Client::open(&server.address);
+        compare(name, || direct.call(), || guarded.call());
+    }
+    println!();
 }
 
 /// Times both in turns and prints a line for each.
@@ -105,9 +124,9 @@ fn compare(name: &str, mut direct: impl FnMut() -> Duration, mut guarded: impl F
     };
     let (a, b) = (at(&mut plain, 50), at(&mut plain, 99));
     let (c, d) = (at(&mut through, 50), at(&mut through, 99));
-    println!("{:<22} {:>10} {:>10}", format!("{name}: direct"), micros(a), micros(b));
+    println!("{:<26} {:>10} {:>10}", format!("{name}: direct"), micros(a), micros(b));
     println!(
-        "{:<22} {:>10} {:>10} {:>12} {:>12}",
+        "{:<26} {:>10} {:>10} {:>12} {:>12}",
         format!("{name}: guarded"),
         micros(c),
         micros(d),
