@@ -13,7 +13,7 @@ use super::{
 use crate::{
     gate::Reach,
     guard::{
-        Broken, Gated, Host, Keeper, Opened, Server, Unopened, Upstream, Watch, Web,
+        Broken, Gated, Host, Keeper, Manner, Opened, Server, Unopened, Upstream, Watch, Web,
         audit::{Ending, Session},
         lobby, session_id,
     },
@@ -31,10 +31,13 @@ pub(super) fn run(what: &What, listen: SocketAddr, screen: &Screen) -> Result<u8
     quiet();
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let runtime = runtime.map_err(|error| failed(&format!("no runtime: {error}")))?;
-    Ok(runtime.block_on(serve(what, listen, enforced)))
+    // On a worker like everything else: what waits on this thread would have to be woken
+    // with every message.
+    let serving = runtime.spawn(serve(what.manner(), what.sessions.get(), listen, enforced));
+    Ok(runtime.block_on(serving).unwrap_or_else(|_| broken(&Broken::Panicked)))
 }
 
-async fn serve(what: &What, listen: SocketAddr, enforced: Enforced) -> u8 {
+async fn serve(manner: Manner, most: usize, listen: SocketAddr, enforced: Enforced) -> u8 {
     let stop = match stopped() {
         Ok(stop) => stop,
         Err(error) => return failed(&format!("signals can't be heard: {error}")),
@@ -44,13 +47,8 @@ async fn serve(what: &What, listen: SocketAddr, enforced: Enforced) -> u8 {
         Err(error) => return failed(&format!("{listen}: {error}")),
     };
     screen::note(&format!("listening on {url}"));
-    let (keeper, kept) = Keeper::new(what.manner().grace);
-    let web = Web {
-        principals: enforced.principals(),
-        ids: !is_passed_on(&enforced),
-        most: what.sessions.get(),
-        grace: what.manner().grace,
-    };
+    let (keeper, kept) = Keeper::new(manner.grace);
+    let web = Web { principals: enforced.principals(), ids: !is_passed_on(&enforced), most, grace: manner.grace };
     let served = web.serve(connection, Sessions { enforced, keeper }, stop).await;
     kept.all().await;
     match served {
