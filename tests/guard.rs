@@ -219,7 +219,8 @@ fn a_signal_ends_it_in_order_and_a_server_that_will_not_go_is_killed() {
 
 #[test]
 fn a_flood_in_both_directions_gets_through() {
-    let desk = Desk::new(&[]);
+    // What still stands in the pipe when the client has closed takes this server a while.
+    let desk = Desk::new(&["--grace", "30"]);
     // Says much more than any pipe or queue holds for one request, before it
     // reads the next.
     let script = r#"sleep 1; n=0; while IFS= read -r line; do n=$((n+1)); i=0; while [ $i -lt 15 ]; do i=$((i+1));
@@ -241,6 +242,21 @@ fn a_flood_in_both_directions_gets_through() {
     assert_eq!(child.wait().unwrap().code(), Some(0));
     assert_eq!(std::fs::read_to_string(desk.path("count")).unwrap().trim(), "1500");
     assert!(count > 0);
+}
+
+#[test]
+fn a_slow_server_reads_everything_before_its_time_to_end_begins() {
+    let desk = Desk::new(&["--grace", "1"]);
+    // By then it would have been told to end, and killed; no pipe holds what it is told.
+    let script = r"sleep 2.5; n=0; while IFS= read -r line; do n=$((n+1)); done; echo $n > count";
+    let mut session = Session::start(&mut desk.command(&["sh", "-c", script]));
+    for id in 0..3000 {
+        session.say(&format!(
+            r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{{"progressToken":{id},"progress":1}}}}"#
+        ));
+    }
+    assert_eq!(session.close().1, 0);
+    assert_eq!(std::fs::read_to_string(desk.path("count")).unwrap().trim(), "3000");
 }
 
 /// The most memory that a process ever had, in bytes.

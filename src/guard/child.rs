@@ -9,8 +9,9 @@ use std::{
 };
 
 use rustix::process::{Pid, Signal, kill_process_group};
-use tokio::{process::Command, time::timeout};
+use tokio::{process::Command, sync::oneshot, time::timeout};
 
+use super::told;
 use crate::transport::{Connection, stdio};
 
 /// A server in a process group of its own. Dropping it kills the group.
@@ -19,6 +20,8 @@ pub struct Child {
     process: tokio::process::Child,
     group: Pid,
     ended: Option<ExitStatus>,
+    /// Resolves once everything that was accepted for it is written.
+    written: oneshot::Receiver<()>,
 }
 
 impl Child {
@@ -38,7 +41,8 @@ impl Child {
         let group = process.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw).ok_or_else(missing)?;
         let stdin = process.stdin.take().ok_or_else(missing)?;
         let stdout = process.stdout.take().ok_or_else(missing)?;
-        Ok((Self { process, group, ended: None }, stdio::over(stdout, stdin)))
+        let (stdin, written) = told(stdin);
+        Ok((Self { process, group, ended: None, written }, stdio::over(stdout, stdin)))
     }
 
     /// Waits until it has ended by itself, and ends the rest of its group: what
@@ -54,6 +58,16 @@ impl Child {
         let _ = kill_process_group(self.group, Signal::KILL);
         self.ended = Some(status);
         Ok(status)
+    }
+
+    /// Waits until it has ended, or taken in everything that was accepted for it, at
+    /// most so long: what it gets to end in counts from then. Whoever calls this has
+    /// closed its standard input.
+    pub async fn taken_in(&mut self, patience: Duration) {
+        tokio::select! {
+            _ = self.process.wait() => {}
+            _ = timeout(patience, &mut self.written) => {}
+        }
     }
 
     /// Waits `grace`, asks it to end (TERM), waits, and kills. Whoever calls this

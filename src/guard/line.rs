@@ -103,7 +103,8 @@ pub async fn serve(
     let (mut serving, mut child) = server.start(downstream);
     let mut stop = pin!(stop);
 
-    let mut asked = false;
+    let (mut asked, mut stopped) = (false, false);
+    let mut reading = manner.grace;
     tokio::select! {
         () = watch.breaks() => {}
         // It ends with its client too, and then may be seen to first.
@@ -113,16 +114,17 @@ pub async fn serve(
         () = to_client.closed() => asked = true,
         _ = &mut tapping => {
             asked = true;
+            reading = manner.patience;
             tokio::select! {
                 () = watch.settled() => {}
                 _ = &mut serving => {}
                 () = ended(child.as_mut()) => {}
-                () = &mut stop => {}
+                () = &mut stop => stopped = true,
                 () = sleep(manner.patience) => {}
             }
         }
         () = &mut stop => {
-            asked = true;
+            (asked, stopped) = (true, true);
             cut.send_replace(true);
             tokio::select! {
                 () = watch.settled() => {}
@@ -137,8 +139,17 @@ pub async fn serve(
     if watch.broken().is_some() {
         serving.abort();
     }
+    if stopped || watch.broken().is_some() {
+        reading = manner.grace;
+    }
     let status = match &mut child {
-        Some(child) => Some(child.end(manner.grace).await),
+        Some(child) => {
+            tokio::select! {
+                () = child.taken_in(reading) => {}
+                () = &mut stop, if !stopped => {}
+            }
+            Some(child.end(manner.grace).await)
+        }
         None => None,
     };
     // What it said before it ended is still on its way.

@@ -7,6 +7,7 @@ mod behind;
 mod init;
 mod policy;
 mod servers;
+mod standard;
 mod stdio;
 mod web;
 

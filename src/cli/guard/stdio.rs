@@ -7,9 +7,10 @@ use super::{
     What,
     behind::behind,
     policy::Enforced,
+    standard::{input, output},
 };
 use crate::{
-    guard::{Broken, Keeper, Outcome, Watch, audit::Ending, input, output, serve, told},
+    guard::{Broken, Keeper, Outcome, Watch, audit::Ending, serve, told},
     transport::stdio,
 };
 

@@ -67,8 +67,8 @@ pub struct Keeper {
 pub struct Kept(mpsc::Receiver<()>, Duration);
 
 impl Keeper {
-    /// A keeper that gives each child `grace` to end by itself, and again once it
-    /// was told to.
+    /// A keeper that gives each child `grace` to read what it was told last, again to
+    /// end by itself, and again once it was told to.
     pub fn new(grace: Duration) -> (Self, Kept) {
         let (running, ended) = mpsc::channel(1);
         (Self { grace, running }, Kept(ended, grace))
@@ -83,6 +83,7 @@ impl Keeper {
                 _ = child.wait() => {}
                 _ = dropped => {}
             }
+            child.taken_in(grace).await;
             // What can't be waited for any more is killed when it is dropped.
             let _ = child.end(grace).await;
             drop(running);
@@ -97,7 +98,7 @@ impl Keeper {
 impl Kept {
     /// Waits until the last one has ended. Every keeper must be gone.
     pub async fn all(mut self) {
-        let longest = self.1 * 2 + Duration::from_secs(1);
+        let longest = self.1 * 3 + Duration::from_secs(1);
         let _ = tokio::time::timeout(longest, self.0.recv()).await;
     }
 }

@@ -22,13 +22,13 @@ use tokio::{
 };
 
 /// Where a client's messages come from.
-pub type Input = Box<dyn AsyncRead + Send + Unpin>;
+pub(super) type Input = Box<dyn AsyncRead + Send + Unpin>;
 
 /// Where the client's messages go.
-pub type Output = Box<dyn AsyncWrite + Send + Unpin>;
+pub(super) type Output = Box<dyn AsyncWrite + Send + Unpin>;
 
 /// Standard input. To be called within a runtime.
-pub fn input() -> Input {
+pub(super) fn input() -> Input {
     let found = || -> io::Result<Option<Input>> {
         Ok(match Kind::of(io::stdin().as_fd())? {
             Kind::Pipe(path) => Some(Box::new(pipe::OpenOptions::new().open_receiver(path)?)),
@@ -40,7 +40,7 @@ pub fn input() -> Input {
 }
 
 /// Standard output. To be called within a runtime.
-pub fn output() -> Output {
+pub(super) fn output() -> Output {
     let found = || -> io::Result<Option<Output>> {
         Ok(match Kind::of(io::stdout().as_fd())? {
             Kind::Pipe(path) => Some(Box::new(pipe::OpenOptions::new().open_sender(path)?)),
