@@ -226,12 +226,19 @@ fn serve(mut stream: &TcpStream, seen: &Mutex<Vec<String>>) {
     }
 }
 
-fn in_lines(server: &Server) -> (TempDir, Session) {
+/// A guard in lines before a server at a URL, and the folder of its policy.
+fn before(url: &str) -> (TempDir, Session) {
     let folder = TempDir::new().unwrap();
     std::fs::write(folder.path().join("policy.toml"), POLICY).unwrap();
     let mut command = Command::new(env!("CARGO_BIN_EXE_gateproof"));
-    command.current_dir(folder.path()).args(["guard", "--policy", "policy.toml", "--upstream", &server.url]);
-    let mut session = Session::start(&mut command);
+    command.current_dir(folder.path()).args(["guard", "--policy", "policy.toml", "--upstream", url]);
+    let session = Session::start(&mut command);
+    (folder, session)
+}
+
+/// The same, opened and listed.
+fn in_lines(server: &Server) -> (TempDir, Session) {
+    let (folder, mut session) = before(&server.url);
     let opened = session.ask(OPENING);
     assert!(opened.starts_with(r#"{"jsonrpc":"2.0","id":"o", "result":"#), "{opened}");
     session.say(READY);
@@ -267,12 +274,8 @@ fn a_session_that_the_server_has_forgotten_ends_with_an_answer() {
 
 #[test]
 fn a_server_that_cannot_be_reached_is_told_to_whoever_asks() {
-    let folder = TempDir::new().unwrap();
-    std::fs::write(folder.path().join("policy.toml"), POLICY).unwrap();
     let gone = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let mut command = Command::new(env!("CARGO_BIN_EXE_gateproof"));
-    command.current_dir(folder.path()).args(["guard", "--policy", "policy.toml", "--upstream"]);
-    let mut session = Session::start(command.arg(format!("http://{gone}/mcp")));
+    let (_folder, mut session) = before(&format!("http://{gone}/mcp"));
     let refused = session.ask(OPENING);
     assert!(refused.contains(r#""id":"o","error""#), "{refused}");
     assert_eq!(session.close().1, 0);
@@ -295,11 +298,7 @@ fn clients_without_sessions_are_served_over_http() {
 #[test]
 fn clients_without_sessions_are_served_in_lines() {
     let server = Server::start();
-    let folder = TempDir::new().unwrap();
-    std::fs::write(folder.path().join("policy.toml"), POLICY).unwrap();
-    let mut command = Command::new(env!("CARGO_BIN_EXE_gateproof"));
-    command.current_dir(folder.path()).args(["guard", "--policy", "policy.toml", "--upstream", &server.url]);
-    let mut session = Session::start(&mut command);
+    let (_folder, mut session) = before(&server.url);
     let listed = session.ask(STATELESS);
     assert!(listed.contains("\"id\":7") && listed.contains("\"read\"") && !listed.contains("burn"), "{listed}");
     assert_eq!(session.close().1, 0);
