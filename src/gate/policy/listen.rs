@@ -150,6 +150,20 @@ mod tests {
         }
     }
 
+    proptest::proptest! {
+        /// The short way lets nobody in whom the whole reading would keep out.
+        #[test]
+        fn a_name_as_it_is_written_is_one_that_is_read(
+            entry in r"(gate\.example|GATE|127\.0\.0\.1|\[::1\]|x-)(:[0-9]{1,5})?",
+            behind in r"(:[0-9+]{0,6}|[.:@/ ][a-z0-9]{0,3})?",
+        ) {
+            let host = format!("{entry}{behind}");
+            let read = Place::host(&entry).zip(Place::host(&host)).is_some_and(|(entry, host)| entry.covers(&host));
+            // An entry that can't be read is none: a policy with it is not loaded.
+            proptest::prop_assert!(!is_spelt(&entry, &host) || read || Place::host(&entry).is_none(), "{host}");
+        }
+    }
+
     #[test]
     fn slips_are_told() {
         let with = |text: &str| toml::from_str::<ListenPolicy>(text).unwrap().problem().map(|(key, _)| key);
